@@ -12,8 +12,8 @@ from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import StepParts, step_parts
 from keras_perf.analyse.cpu_share import share_of_cores, used_pct
-from keras_perf.analyse.part_means import Figures
-from keras_perf.analyse.resampling import resampled_means
+from keras_perf.analyse.of_intervals.part_means import Figures
+from keras_perf.analyse.of_intervals.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.start_up_shares import compiling_ms, start_up_ms
 from keras_perf.analyse.summary import Summary

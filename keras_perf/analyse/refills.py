@@ -31,7 +31,7 @@ def refills_of(summary: Summary) -> Refills | None:
     What it cannot see: refills in the middle of an epoch, as of a shuffle inside another stage.
     """
     count, total_ms = summary.facts.outliers.of(Cause.SHUFFLE)
-    if not count or not total_ms or not summary.steps or not summary.step_ms:
+    if not count or not total_ms or not summary.after_warmup or not summary.step_ms:
         return None
-    per_step_ms = total_ms / summary.steps
+    per_step_ms = total_ms / summary.after_warmup
     return Refills(count, total_ms / count, per_step_ms, per_step_ms / summary.step_ms)

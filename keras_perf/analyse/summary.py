@@ -17,7 +17,8 @@ from keras_perf.analyse.from_traces.traced_compiling import (
 )
 from keras_perf.analyse.from_traces.traced_exchange import traced_exchange
 from keras_perf.analyse.growth import Growth, growth_of
-from keras_perf.analyse.part_means import part_means
+from keras_perf.analyse.of_intervals.epoch_begins import counted_as_they_come, steps_after_warmup
+from keras_perf.analyse.of_intervals.part_means import part_means
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
@@ -39,7 +40,8 @@ class Summary:
 
     `parts` lacks what was not measured: `input_wait` and `dispatch` are then inside `compute`.
     `intervals` has a row an interval, with `steps`, `step` and the parts as columns, and where
-    gradients were exchanged `communication`, `peer_wait`, `skew` and `slowest_worker`.
+    gradients were exchanged `communication`, `peer_wait`, `skew` and `slowest_worker`; what comes
+    once an epoch counts there as `counted_as_they_come` says.
     `trace` has the means of what traces showed, by names as `execution_ms`; empty without one.
     `compiling` is what a trace told of steps that nearly all compile: there `compile` is what it
     leaves of what the split takes for `compute`.
@@ -69,6 +71,11 @@ class Summary:
         """All parts, NaN where one was not measured, and the step that the others add up to."""
         step_ms = sum(self.parts[part] for part in PARTS if part in self.parts)
         return {part: self.parts.get(part, math.nan) for part in PARTS} | {"step": step_ms}
+
+    @property
+    def after_warmup(self) -> int:
+        """Steps that the training had then, with those of trials and captures."""
+        return steps_after_warmup(self.facts, self.steps)
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -113,7 +120,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     """
     wide = _by_step(scalars)
     measured = wide.dropna(subset=[STEPS, STEP_MS])
-    intervals = _intervals(measured)
+    intervals = counted_as_they_come(_intervals(measured), facts)
     compiling = traced_compiling(wide, wait_is_apart="input_wait" in intervals)
     if compiling is not None:
         intervals = with_compiling_apart(intervals, compiling)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras_perf.analyse.change import Change, summary_change
-from keras_perf.analyse.resampling import bounds_of, resampled_means
+from keras_perf.analyse.of_intervals.resampling import bounds_of, resampled_means
 from keras_perf.analyse.training import measured_trainings
 from keras_perf.records.figures import UNKNOWN, in_form
 from keras_perf.records.fit_identity import FitIdentity

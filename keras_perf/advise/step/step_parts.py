@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from keras_perf.advise.step.computing import (
@@ -14,6 +14,7 @@ from keras_perf.advise.step.computing import (
 )
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
 from keras_perf.analyse.cpu_share import crowded
+from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.times.outlier import Cause
@@ -178,5 +179,11 @@ def _paces_ms(step_ms: float, known_ms: float) -> float:
 
 def stalled(summary: Summary, *causes: Cause) -> float:
     """Waits far longer than usual, of these causes, in milliseconds per step."""
-    _, total_ms = summary.facts.outliers.of(*causes)
-    return total_ms / max(1, summary.steps)
+
+    def per_step_ms(some: Iterable[Cause], steps: int) -> float:
+        _, total_ms = summary.facts.outliers.of(*some)
+        return total_ms / max(1, steps)
+
+    at_begins = set(AT_BEGINS) & set(causes)
+    amid_epochs = set(causes) - at_begins
+    return per_step_ms(at_begins, summary.after_warmup) + per_step_ms(amid_epochs, summary.steps)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
-from keras_perf.analyse.resampling import speedup_interval
+from keras_perf.analyse.of_intervals.resampling import speedup_interval
 from keras_perf.report.compared.advice_in_comparison import AdviceTaken, advice_taken, how_expected
 from keras_perf.report.compared.comparison_bounds import few_intervals, may_be_chance, unequal_load
 from keras_perf.report.compared.differing_settings import (
@@ -78,7 +78,7 @@ class Comparison(Told):
 
         `low` and `high` are the 90% interval of `saved_ms`: of a thousand times that both runs'
         intervals are drawn anew, the 5th and the 95th percentile of before − after (source:
-        `keras_perf.analyse.resampling`). Where it holds 0, the change may be chance.
+        `keras_perf.analyse.of_intervals.resampling`). Where it holds 0, the change may be chance.
 
         A part that only one of them measured is NaN in the other, whose compute holds it; what
         compute saved then counts both together. After those

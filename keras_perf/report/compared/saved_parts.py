@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from keras_perf.analyse.part_means import Figures
-from keras_perf.analyse.resampling import bounds_of, resampled_means
+from keras_perf.analyse.of_intervals.part_means import Figures
+from keras_perf.analyse.of_intervals.resampling import bounds_of, resampled_means
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis
 

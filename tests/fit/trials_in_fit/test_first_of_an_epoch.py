@@ -64,3 +64,20 @@ def test_its_wait_is_known_though_a_trial_follows(tmp_path):
     found = {e.step for e in kp.diagnose(tmp_path).events if e.cause == "shuffle-refill"}
     assert found & {step - 1 for step in trials}
     assert found >= {epoch * EPOCH for epoch in range(1, EPOCHS)}
+
+
+@programs.needs_gap_times
+@pytest.mark.timing
+def test_it_counts_once_an_epoch_though_trials_leave_out_other_steps(tmp_path):
+    remembers = Remembers(tmp_path)
+    fit([remembers, kp.StepGapDetector(tmp_path)])
+    found = kp.diagnose(tmp_path)
+    steady = [e for e in remembers.seen if e.kind is Kind.STEADY]
+    begins = [e for e in steady if e.first_step % EPOCH == 0]
+    assert len(begins) == EPOCHS - 1
+    usual_ns = [e.cycle_ns for e in steady if e.first_step % EPOCH]
+    assert len(usual_ns) < 0.9 * (EPOCH - 1) * EPOCHS
+    usual_ms = sum(usual_ns) / len(usual_ns) / 1e6
+    longer_ms = sum(e.cycle_ns / 1e6 - usual_ms for e in begins)
+    step_ms = usual_ms + longer_ms / found.summary.after_warmup
+    assert found.breakdown["step"] == pytest.approx(step_ms, rel=0.1)

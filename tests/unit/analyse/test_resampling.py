@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_perf.analyse import resampling
-from keras_perf.analyse.resampling import DRAWS, bounds_of, resampled_means, speedup_interval
+from keras_perf.analyse.of_intervals import resampling
+from keras_perf.analyse.of_intervals.resampling import (
+    DRAWS,
+    bounds_of,
+    resampled_means,
+    speedup_interval,
+)
 
 
 def run(*intervals: tuple[float, float]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.change import Change
-from keras_perf.analyse.part_means import part_means
+from keras_perf.analyse.of_intervals.part_means import part_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from keras_perf.analyse.part_means import Figures, part_means
+from keras_perf.analyse.of_intervals.part_means import Figures, part_means
 
 DRAWS = 1000
 BOUNDS = (5, 95)

@@ -1,0 +1,1 @@
+"""Means over the intervals of a run, and what chance leaves open of them."""

@@ -1,0 +1,90 @@
+"""What an epoch begins with counts once an epoch, however many steps between them are measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import facts_of, frame, point
+
+from keras_perf.advise.step.step_parts import stalled
+from keras_perf.analyse.refills import refills_of
+from keras_perf.analyse.summary import Summary, summarize
+from keras_perf.records.run.times.outlier import Cause
+
+LENGTH = {"first_step": 0, "last_step": 210, "epoch_steps": 50}
+
+
+def event(step: int, excess_ms: float, cause: str = "shuffle-refill", **changed: Any) -> Any:
+    found = {"step": step, "cause": cause, "owner": "", "excess_ms": excess_ms, "usual_ms": 4.0}
+    return found | changed
+
+
+def half_of_the_steps(*events: Any, **changed: Any) -> Summary:
+    """100 of the 200 after the warm-up: intervals of 25 steps of 4 ms, of which they wait for 1.
+
+    The second and the fourth hold an epoch's first step each, which took 300 ms more.
+    """
+    long_ms = sum(e["excess_ms"] for e in events)
+    total = {"cause": "shuffle-refill", "owner": "", "count": len(events), "total_ms": long_ms}
+    outside = {"epoch_gaps": 4, "validations": 0, "usual_validation_s": 0.0, "validation_s": 0.0}
+    outside |= {"epoch_callbacks_s": {}, "epoch_rest_s": 0.0, "warmup_steps": 10}
+    context = {"events": events, "event_totals": [total] if events else [], "outside": outside}
+    points = [
+        point(last, 25, 4.0 + more, compute=3.0, input_wait=1.0 + more)
+        for last, more in [(40, 0.0), (90, 12.0), (140, 0.0), (190, 12.0)]
+    ]
+    return summarize(frame(*points), facts_of(LENGTH | context | changed))
+
+
+def test_a_refill_counts_by_the_share_of_steps_that_are_measured():
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0))
+    # 600 ms among 200 steps, of which 100 are measured.
+    assert found.step_ms == pytest.approx(4.0 + 3.0)
+    assert found.parts == pytest.approx({"input_wait": 4.0, "compute": 3.0})
+    assert list(found.intervals["step"]) == pytest.approx([4.0, 10.0, 4.0, 10.0])
+    assert found.intervals["input_wait"].tolist() == pytest.approx([1.0, 7.0, 1.0, 7.0])
+
+
+def test_its_share_of_the_steps_is_of_all_that_followed_the_warmup():
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0))
+    assert found.after_warmup == 200
+    refills = refills_of(found)
+    assert refills is not None
+    assert (refills.count, refills.each_ms, refills.per_step_ms) == (2, 300.0, 3.0)
+    assert refills.share == pytest.approx(3.0 / 7.0)
+    assert stalled(found, Cause.INPUT, Cause.SHUFFLE) == pytest.approx(3.0)
+
+
+def test_where_all_steps_are_measured_nothing_changes():
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0), last_step=110)
+    assert found.step_ms == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        event(50, 300.0, cause="input-stall"),
+        # Of a pause before the epoch nothing is usual: it is no part of a step.
+        event(50, 300.0, cause="new-iterator", usual_ms=0.0),
+        # Behind the last interval.
+        event(195, 300.0),
+    ],
+)
+def test_what_does_not_come_once_an_epoch_counts_as_it_was_measured(other):
+    assert half_of_the_steps(other).step_ms == pytest.approx(10.0)
+
+
+def test_a_new_iterator_counts_as_a_refill_does():
+    begins = [event(step, 300.0, cause="new-iterator") for step in (50, 150)]
+    assert half_of_the_steps(*begins).step_ms == pytest.approx(7.0)
+
+
+def test_no_more_goes_than_the_wait_for_input():
+    assert half_of_the_steps(event(50, 3000.0)).parts["input_wait"] >= 0.0
+    assert list(half_of_the_steps(event(50, 3000.0)).intervals["input_wait"])[1] == 0.0
+
+
+def test_of_logs_without_a_length_what_was_measured_stays():
+    found = half_of_the_steps(event(50, 300.0), first_step=None, last_step=None)
+    assert (found.step_ms, found.after_warmup) == (pytest.approx(10.0), 100)
