@@ -83,7 +83,9 @@ test-nightly:
 
 # Where there is a GPU: are the figures that are read from it right? What is not installed is skipped.
 test-gpu: $(READY)
-	$(BIN)/python -m pip install --quiet -e '.[cuda]' || echo "CUDA's packages: not installed"
+	@for extra in cuda jax-cuda; do \
+	  $(BIN)/python -m pip install --quiet -e ".[$$extra]" || echo "Packages of [$$extra]: not installed"; \
+	done
 	@failed=; \
 	$(BIN)/python benchmarks/on_a_gpu/gpu_readings.py || failed=yes; \
 	for backend in tensorflow jax; do \

@@ -245,7 +245,7 @@ class Bench:
         """Idle in elementwise work, busy in a product."""
         high = self.readings("product", 1.0).ours.get("tensor_active_pct")
         if high is None:
-            yield "no GPM on this GPU: activity of the tensor cores is not checked", True
+            yield "no GPM on this GPU: activity of the tensor cores is not checked", None
             return
         low = self.readings("elementwise", 1.0).ours["tensor_active_pct"]
         line = f"tensor cores: {low:.1f}% in elementwise work, {high:.1f}% in a matrix product"
@@ -255,7 +255,7 @@ class Bench:
         """Busy in a product, idle while the process sleeps."""
         high = self.readings("product", 1.0).ours.get("sm_active_pct")
         if high is None:
-            yield "no GPM on this GPU: activity of the multiprocessors is not checked", True
+            yield "no GPM on this GPU: activity of the multiprocessors is not checked", None
             return
         low = self.readings("product", 0.0).ours["sm_active_pct"]
         line = f"multiprocessors: {low:.1f}% asleep, {high:.1f}% in a matrix product"
@@ -265,7 +265,7 @@ class Bench:
         """Busy in a copy, more than in a product, which reads each number many times."""
         high = self.readings("copy", 1.0).ours.get("dram_bandwidth_pct")
         if high is None:
-            yield "no GPM on this GPU: activity of its memory is not checked", True
+            yield "no GPM on this GPU: activity of its memory is not checked", None
             return
         low = self.readings("product", 1.0).ours["dram_bandwidth_pct"]
         line = f"memory: {low:.1f}% in a matrix product, {high:.1f}% in a copy"

@@ -33,8 +33,8 @@ class WindowedProfiler(ObservingCallback, Director):
     The trace goes to `<log_dir>/perf/plugins/profile`, where TensorBoard's Profile tab finds
     it, with step markers that xprof counts; its charts need a network. Steps are optimizer
     steps of this `fit`, whatever `steps_per_execution` is; a window is rounded outwards to
-    whole executions. Warm-up starts again where TensorFlow traced or XLA compiled in it.
-    Captured steps carry the profiler's cost, which is logged with each capture, and are left
+    whole executions. Warm-up starts again where the train function was traced or XLA compiled in
+    it. Captured steps carry the profiler's cost, which is logged with each capture, and are left
     out of every other figure. Each trace is read in a thread, and what it shows is logged too;
     see `keras_perf.read_trace`.
 
@@ -153,7 +153,7 @@ class WindowedProfiler(ObservingCallback, Director):
             self._traces = self._training.traces
             # The first execution's trace is what warm-up is for.
             if step > plan.steps:
-                self._warm_up_again(step, "TensorFlow traced the train function again")
+                self._warm_up_again(step, "the train function was traced again")
         if not self.wants(plan):
             return plan
         before = self._windows.current

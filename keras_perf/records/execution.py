@@ -14,7 +14,7 @@ class Kind(str, Enum):
     WARMUP = "warmup"
     """One of the first of a `fit`: tracing, compiling, autotuning, filling buffers."""
     TRACED = "traced"
-    """After warm-up, yet TensorFlow traced the train function again."""
+    """After warm-up, yet the train function was traced again."""
     RECOMPILED = "recompiled"
     """After warm-up, yet XLA may have compiled for a shape that it had not seen."""
     PROFILED = "profiled"

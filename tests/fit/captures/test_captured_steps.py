@@ -126,7 +126,7 @@ def test_warm_up_starts_again_after_compiling_for_another_length(tmp_path, caplo
     network.compile("adam", "mse", jit_compile=True)
     profiler = kp.WindowedProfiler(tmp_path, warmup_steps=40, active_steps=5)
     network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
-    why = "TensorFlow traced" if programs.STEPS_ON_BATCHES else "XLA"
+    why = "the train function was traced" if programs.STEPS_ON_BATCHES else "XLA"
     told = re.findall(rf"warm-up starts again at step (\d+): {why}", caplog.text)
     # A machine that stands still for a moment may look like another compilation.
     assert "31" in told

@@ -34,7 +34,7 @@ def cause_name(cause: str) -> str:
 
 
 CAUSES = {
-    Cause.RETRACE: "TensorFlow traced the train function again.",
+    Cause.RETRACE: "The train function was traced again.",
     Cause.RECOMPILE: "XLA compiled for a new shape, or for the first time between epochs.",
     Cause.GARBAGE: "Python's garbage collector ran.",
     Cause.CALLBACK: "One callback's hook took most of it.",
