@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from keras_perf.analyse.filled_cache import SLOW, filled_cache
+from keras_perf.analyse.of_intervals.epoch_begins import as_measured
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts
@@ -69,7 +70,7 @@ def start_up_time(summary: Summary) -> StartUpTime | None:
         later["later_cache"] = later.pop("later_input")
     parts |= later
     steps = outside.warmup_steps + int(slow["steps"].sum())
-    measured_s = float((intervals["step"] * intervals["steps"]).sum()) / 1e3
+    measured_s = float((as_measured(intervals)["step"] * intervals["steps"]).sum()) / 1e3
     other_s = outside.warmup_s + outside.profiled_s + outside.trial_s + outside.validation_s
     other_s += outside.epoch_rest_s + sum(outside.epoch_callbacks_s.values())
     return StartUpTime(

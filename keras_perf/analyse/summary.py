@@ -25,6 +25,7 @@ from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
+from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.text.visible import visible
 
 _OWNERS = ("perf_callbacks/", "callbacks/")
@@ -75,7 +76,7 @@ class Summary:
     @property
     def after_warmup(self) -> int:
         """Steps that the training had then, with those of trials and captures."""
-        return steps_after_warmup(self.facts, self.steps)
+        return steps_after_warmup(self.facts, self.intervals)
 
     @property
     def outside(self) -> Mapping[str, float]:
@@ -120,7 +121,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
     """
     wide = _by_step(scalars)
     measured = wide.dropna(subset=[STEPS, STEP_MS])
-    intervals = counted_as_they_come(_intervals(measured), facts)
+    intervals = counted_as_they_come(_intervals(measured), facts, wide.get(Cause.SHUFFLE.tag))
     compiling = traced_compiling(wide, wait_is_apart="input_wait" in intervals)
     if compiling is not None:
         intervals = with_compiling_apart(intervals, compiling)

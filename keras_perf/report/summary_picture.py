@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_perf.analyse.of_intervals.epoch_begins import as_measured
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import PARTS
 from keras_perf.records.text.plain_characters import PLAINLY
@@ -109,7 +110,7 @@ def _bar(draw: ImageDraw, parts: Mapping[str, tuple[float, str]]) -> None:
 
 def _over_steps(draw: ImageDraw, diagnosis: Diagnosis) -> None:
     """The parts stacked over the steps."""
-    intervals = diagnosis.summary.intervals
+    intervals = as_measured(diagnosis.summary.intervals)
     if len(intervals) < 2:
         return
     chosen = np.unique(np.linspace(0, len(intervals) - 1, MOST_COLUMNS).astype(int))

@@ -6,52 +6,76 @@ import numpy as np
 import pandas as pd
 
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.records.run.times.outlier import Cause, Outlier
+from keras_perf.records.run.times.outlier import Cause
 
 AT_BEGINS = (Cause.SHUFFLE, Cause.ITERATOR)
 """Causes of what is long once an epoch."""
 
+LESS = "less"
+"""The column of intervals with what `counted_as_they_come` has taken off, in ms a step."""
 
-def steps_after_warmup(facts: RunFacts, measured: int) -> int:
+
+def steps_after_warmup(facts: RunFacts, intervals: pd.DataFrame) -> int:
     """Steps that a training had then, with those of trials and captures.
 
     Arguments:
-        facts: of the training.
-        measured: steps that are in its figures; there are no fewer.
+        facts: of the training; those of one that runs are older than its newest interval.
+        intervals: as in `Summary.intervals`.
+
+    Where it is not known, those that are in its figures.
     """
-    warmup = 0 if facts.outside is None else facts.outside.warmup_steps
-    return max(measured, facts.length.steps - warmup)
+    measured, length = int(intervals["steps"].sum()), facts.length
+    if facts.outside is None or not length.steps or length.first_step is None:
+        return measured
+    last = max(length.last_step or 0, int(intervals.index[-1])) if len(intervals) else 0
+    return max(measured, last - length.first_step - facts.outside.warmup_steps)
 
 
-def counted_as_they_come(intervals: pd.DataFrame, facts: RunFacts) -> pd.DataFrame:
+def counted_as_they_come(
+    intervals: pd.DataFrame, facts: RunFacts, refills: pd.Series | None
+) -> pd.DataFrame:
     """Intervals in which what comes once an epoch counts by the share of steps that are measured.
 
     Trials and captures leave out steps amid epochs, and seldom those that begin one: of these
     there are more among the measured steps than in the training. Of a wait that was long against
-    usual ones only that share is left, in the wait for input and in the step.
+    usual ones only that share is left, in the wait for input and in the step; `LESS` has the rest.
 
     Arguments:
         intervals: as in `Summary.intervals`, as they were measured.
-        facts: of the training; of its outliers, those that are named one by one count so.
+        facts: of the training; of its new iterators those count so that it names one by one.
+        refills: how many ms each of a shuffle was too long, by its step; None if there was none.
 
-    What it cannot see: a first step that takes longer than usual ones, and not far longer.
+    What it cannot see: an epoch's begin that was captured, which is left out with its refill; a
+    first step that takes longer than usual ones, and not far longer.
     """
-    begins = [event for event in facts.outliers.events if _in_step(event)]
+    known = pd.Series(dtype=float) if refills is None else refills.dropna()
+    begins = list(zip(known.index.tolist(), known.tolist(), strict=True))
+    begins += [
+        (event.step, event.excess_ms)
+        for event in facts.outliers.events
+        # Of the pause before an epoch nothing is usual: it is no part of a step.
+        if event.cause is Cause.ITERATOR and event.usual_ms > 0
+    ]
     if not begins or "input_wait" not in intervals or not len(intervals):
         return intervals
-    measured = int(intervals["steps"].sum())
-    left_out = 1.0 - measured / steps_after_warmup(facts, measured)
+    left_out = 1.0 - float(intervals["steps"].sum()) / steps_after_warmup(facts, intervals)
     long_ms = np.zeros(len(intervals))
-    rows = np.searchsorted(intervals.index.to_numpy(), [e.step for e in begins], side="right")
-    for row, event in zip(rows, begins, strict=True):
+    steps = [step for step, _ in begins]
+    rows = np.searchsorted(intervals.index.to_numpy(), steps, side="right")
+    for row, (_, excess_ms) in zip(rows, begins, strict=True):
         if row < len(long_ms):
-            long_ms[row] += event.excess_ms
-    excess = (long_ms * left_out / intervals["steps"]).clip(upper=intervals["input_wait"])
-    counted = intervals.copy()
-    counted[["step", "input_wait"]] = counted[["step", "input_wait"]].sub(excess, axis=0)
-    return counted
+            long_ms[row] += excess_ms
+    less = (long_ms * left_out / intervals["steps"]).clip(upper=intervals["input_wait"].fillna(0.0))
+    return _with(intervals, -less).assign(**{LESS: less})
 
 
-def _in_step(event: Outlier) -> bool:
-    """Not in the pause before one, of which nothing is usual."""
-    return event.cause in AT_BEGINS and event.usual_ms > 0
+def as_measured(intervals: pd.DataFrame) -> pd.DataFrame:
+    """Intervals as they were logged."""
+    return _with(intervals, intervals[LESS]) if LESS in intervals else intervals
+
+
+def _with(intervals: pd.DataFrame, more: pd.Series) -> pd.DataFrame:
+    """With so many ms more in a step, and in its wait for input."""
+    found = intervals.copy()
+    found[["step", "input_wait"]] = found[["step", "input_wait"]].add(more, axis=0)
+    return found

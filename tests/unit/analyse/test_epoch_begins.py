@@ -8,6 +8,7 @@ import pytest
 from hand_built import facts_of, frame, point
 
 from keras_perf.advise.step.step_parts import stalled
+from keras_perf.analyse.of_intervals.epoch_begins import as_measured
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.records.run.times.outlier import Cause
@@ -34,7 +35,8 @@ def half_of_the_steps(*events: Any, **changed: Any) -> Summary:
         point(last, 25, 4.0 + more, compute=3.0, input_wait=1.0 + more)
         for last, more in [(40, 0.0), (90, 12.0), (140, 0.0), (190, 12.0)]
     ]
-    return summarize(frame(*points), facts_of(LENGTH | context | changed))
+    logged = [(e["step"], {Cause(e["cause"]).tag: e["excess_ms"]}) for e in events]
+    return summarize(frame(*points, *logged), facts_of(LENGTH | context | changed))
 
 
 def test_a_refill_counts_by_the_share_of_steps_that_are_measured():
@@ -57,7 +59,7 @@ def test_its_share_of_the_steps_is_of_all_that_followed_the_warmup():
 
 
 def test_where_all_steps_are_measured_nothing_changes():
-    found = half_of_the_steps(event(50, 300.0), event(150, 300.0), last_step=110)
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0), first_step=80, last_step=190)
     assert found.step_ms == pytest.approx(10.0)
 
 
@@ -88,3 +90,22 @@ def test_no_more_goes_than_the_wait_for_input():
 def test_of_logs_without_a_length_what_was_measured_stays():
     found = half_of_the_steps(event(50, 300.0), first_step=None, last_step=None)
     assert (found.step_ms, found.after_warmup) == (pytest.approx(10.0), 100)
+
+
+def test_refills_count_that_no_record_names():
+    # Of a long training's events the record names the longest, which may be pauses.
+    refills = half_of_the_steps(event(50, 300.0), event(150, 300.0), events=[])
+    assert refills.step_ms == pytest.approx(7.0)
+
+
+def test_what_is_drawn_is_what_was_logged():
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0))
+    drawn = as_measured(found.intervals)
+    assert list(drawn["step"]) == pytest.approx([4.0, 16.0, 4.0, 16.0])
+    assert list(drawn["input_wait"]) == pytest.approx([1.0, 13.0, 1.0, 13.0])
+
+
+def test_of_a_training_that_goes_on_the_newest_interval_is_the_end():
+    # The record was written long before: 10 to 190 are 180 steps.
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0), last_step=60)
+    assert found.after_warmup == 180

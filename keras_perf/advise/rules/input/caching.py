@@ -45,8 +45,7 @@ def cache(situation: Situation) -> Recommendation | None:
         return None
     warmup = facts.outside.warmup_steps if facts.outside is not None else 0
     # Trials and captures leave out steps, mostly of the first pass.
-    measured = max(situation.summary.steps, facts.length.steps - warmup)
-    first_pass = max(0.0, place.steps - warmup) / measured
+    first_pass = max(0.0, place.steps - warmup) / max(1, situation.summary.after_warmup)
     epoch_steps = facts.length.epoch_steps or place.steps
 
     def change(model: StepModel, optimism: float) -> StepModel:

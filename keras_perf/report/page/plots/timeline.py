@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from keras_perf.analyse.of_intervals.epoch_begins import as_measured
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.times.outlier import CAUSES, Cause, Outlier, cause_name
@@ -158,7 +159,7 @@ COLUMNS = ("begin", "end", "mean", "least", "most", "longest_at")
 
 def timeline_of(report: RunReport) -> Timeline:
     """The whole run's."""
-    intervals = report.summary.intervals
+    intervals = as_measured(report.summary.intervals)
     end = intervals.index.to_numpy(dtype=np.int64)
     steps = intervals["steps"].to_numpy(dtype=float)
     outliers = _outliers(report)
