@@ -18,7 +18,7 @@ typedef struct {
     int parent, instance;            /* of a MIG instance; parent is -1 for a whole GPU */
     int mig, persistence, counting;
     unsigned utilization, memory_utilization, power_mw, temperature, clocks[4];
-    u64 used, total, energy_mj, reasons;
+    u64 used, reserved, total, energy_mj, reasons;
     unsigned lanes, max_lanes, generation, max_generation, pcie[2];
     unsigned series[SERIES], series_length, series_begin;
     unsigned pids[PROCESSES], processes;
@@ -30,6 +30,7 @@ typedef struct {
 typedef struct { int used, span, device; } sample_t;
 typedef struct { char name[64]; int code, device; } failure_t;
 typedef struct { u64 total, free, used; } memory_t;
+typedef struct { unsigned version; u64 total, reserved, free, used; } memory_v2_t;
 typedef struct { unsigned gpu, memory; } utilization_t;
 typedef struct { u64 time; union { double d; unsigned u; u64 l; } value; } buffered_t;
 typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } process_t;
@@ -165,9 +166,18 @@ int nvmlDeviceGetSamples(device_t *d, int kind, u64 since, int *type, unsigned *
     return newer ? SUCCESS : NOT_FOUND;
 }
 
+/* An H200's driver 580 counts what it keeps for itself here, and not in the second version. */
 int nvmlDeviceGetMemoryInfo(device_t *d, memory_t *memory) {
     BEGIN_OF(d);
-    memory->total = d->total; memory->used = d->used; memory->free = d->total - d->used;
+    memory->total = d->total; memory->used = d->used + d->reserved;
+    memory->free = d->total - memory->used;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo_v2(device_t *d, memory_v2_t *memory) {
+    BEGIN_OF(d);
+    memory->total = d->total; memory->reserved = d->reserved; memory->used = d->used;
+    memory->free = d->total - d->reserved - d->used;
     return SUCCESS;
 }
 
@@ -305,7 +315,7 @@ device_t *stand_in_add(const char *name, const char *uuid, int parent, int insta
     d->utilization = 90; d->memory_utilization = 40;
     d->power_mw = 312500; d->temperature = 61;
     d->clocks[0] = d->clocks[1] = 1980; d->clocks[2] = 3201;
-    d->total = 4000ull << 20; d->used = 1000ull << 20;
+    d->total = 4000ull << 20; d->used = 1000ull << 20; d->reserved = 600ull << 20;
     d->lanes = d->max_lanes = 16; d->generation = d->max_generation = 5;
     d->pcie[0] = 2048; d->pcie[1] = 1024;
     for (int i = 0; i < METRICS; i++) d->gpm[i] = i;

@@ -156,6 +156,12 @@ def test_a_gpu_without_gpm_tells_these_in_these_units(nvml, opened):
     assert values_of(opened()) == PLAIN | told
 
 
+def test_a_driver_before_510_counts_what_it_keeps_for_itself(nvml, opened):
+    nvml.add("GPU-1")
+    nvml.fail("nvmlDeviceGetMemoryInfo_v2", FUNCTION_NOT_FOUND)
+    assert values_of(opened())["memory_used_mib"] == 1000.0 + 600.0
+
+
 def test_a_gpu_with_gpm_tells_more(nvml, opened):
     nvml.add("GPU-1")
     nvml.set(has_gpm=1)

@@ -69,8 +69,17 @@ def _pcie_rate(nvml: Any, handle: Any) -> Sequence[float]:
     return [nvml.nvmlDeviceGetPcieThroughput(handle, counter) / 1024 for counter in counters]
 
 
+def _memory_used(nvml: Any, handle: Any) -> Sequence[float]:
+    """As nvidia-smi has it; a driver before 510 counts what it keeps for itself, too."""
+    try:
+        memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
+    except nvml.NVMLError_FunctionNotFound:
+        memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return [memory.used / _MIB]
+
+
 QUESTIONS = (
-    Question(("memory_used_mib",), lambda n, h: [n.nvmlDeviceGetMemoryInfo(h).used / _MIB]),
+    Question(("memory_used_mib",), _memory_used),
     Question(("power_w",), lambda n, h: [n.nvmlDeviceGetPowerUsage(h) / 1e3]),
     Question(
         ("temperature_c",), lambda n, h: [n.nvmlDeviceGetTemperature(h, n.NVML_TEMPERATURE_GPU)]
