@@ -24,6 +24,9 @@ _ELIGIBLE = re.compile(
 )
 """Types of TensorFlow's operations, and names of XLA's, that tensor cores can do."""
 
+_GRAPH = "command_buffer"
+"""XLA's name for what becomes a CUDA graph."""
+
 _LAYOUT_KERNEL = re.compile("nchwToNhwc|nhwcToNchw", re.IGNORECASE)
 _SWAPPING_KERNEL = re.compile(r"(SwapDimension\d+And\d+|Shuffle)InTensor3")
 """It serves any transpose: inside of these operations it changes the layout of their operands."""
@@ -33,14 +36,18 @@ _OPTIMIZER = "LayoutOptimizer"
 _NORMALIZATION = re.compile(r"([^/]+)/(batchnorm|moments)/")
 
 
-def operation_of(stats: Mapping[str, object]) -> str:
+def operation_of(kernel: str, stats: Mapping[str, object]) -> str:
     """The operation that launched a kernel, `model/dense/MatMul:MatMul`; "" where nobody tells.
 
     XLA's own name of it, `dot.3`, goes before: beside it `tf_op` names what launched the whole
-    module, the outermost annotation (cupti_collector.cc of XLA). Traces before TensorFlow 2.5 tell
-    it by another name.
+    module, the outermost annotation (cupti_collector.cc of XLA). Of a CUDA graph, as JAX launches
+    whole steps on an H200, XLA names the graph only; its kernels bear the operations' names. Traces
+    before TensorFlow 2.5 tell it by another name.
     """
-    return str(stats.get("hlo_op") or stats.get("tf_op") or stats.get("level 0") or "")
+    of_xla = str(stats.get("hlo_op") or "")
+    if of_xla.startswith(_GRAPH):
+        return kernel
+    return of_xla or str(stats.get("tf_op") or stats.get("level 0") or "")
 
 
 def tensor_cores_could(operation: str) -> bool:
