@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.recommendation import Recommendation, on_compute, predicted
+from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
     has_kernel_threads,
@@ -14,6 +14,7 @@ from keras_perf.advise.rules.followed import (
 from keras_perf.advise.rules.in_a_loop import with_jit_compile, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import GpuFacts
@@ -24,6 +25,9 @@ BFLOAT16 = (8, 0)
 
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
+NOT_SHARED = 0.1
+"""Of computing, what grows with the batch beside kernels, as batches on their way to the GPU."""
+
 WAITS = 0.1
 """Share of a step; a GPU that waits longer for input and the host is idle for that."""
 
@@ -35,6 +39,23 @@ def _gpu(situation: Situation) -> tuple[int, ...] | None:
     """Compute capability of the GPU that trains; None where there is none."""
     found = situation.facts.machine.training_gpus
     return found[0].compute_capability if found else None
+
+
+def _in_kernels(situation: Situation) -> float:
+    """Share of the compute part in which kernels run, all of it where nobody tells.
+
+    What the host takes to launch them stays, however quick they are.
+    """
+    busy, compute_ms = busy_share(situation.summary), situation.summary.parts.get("compute")
+    if busy is None or not compute_ms:
+        return 1.0
+    return min(1.0, busy * situation.summary.step_ms / compute_ms)
+
+
+def _on_kernels(situation: Situation, least: float, expected: float, most: float) -> Change:
+    """What is left of the kernels' time: pessimistic, expected, optimistic."""
+    share = _in_kernels(situation)
+    return on_compute(*(1 - share * (1 - left) for left in (least, expected, most)))
 
 
 @rule(
@@ -74,7 +95,7 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
     policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
     return predicted(
         situation.model,
-        on_compute(1.0, 0.7, 0.35),
+        _on_kernels(situation, 1.0, 0.7, 0.35),
         title=f"Compute in {policy.removeprefix('mixed_')}",
         reason=(
             "The GPU has tensor cores and half the bytes take half the bandwidth. What that buys "
@@ -105,7 +126,7 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
         return None
     return predicted(
         situation.model,
-        on_compute(1.0, 0.92, 0.7),
+        _on_kernels(situation, 1.0, 0.92, 0.7),
         title="Make widths and batch multiples of 8",
         reason=(
             f"Not divisible by 8: {', '.join(map(str, odd))}. Tensor cores work on tiles of "
@@ -125,22 +146,20 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
 
     Only Hopper and newer count their SMs. Of others it is known that a GPU idles where no kernel
     runs, and nothing where the wait for input is not known. None where it waits for input or for
-    what the host does between calls, which says nothing of the batch.
+    what the host does between calls, which says nothing of the batch, or was hardly watched.
     """
     summary = situation.summary
-    gpus = [d.name.removeprefix("GPU:") for d in summary.facts.gpu.device_memory] or ["0"]
-    for sensor in _ACTIVITIES:
-        tags = [f"gpu/{gpu}/{sensor}" for gpu in gpus]
-        if values := [summary.sensors[tag] for tag in tags if tag in summary.sensors]:
-            break
-    else:
+    means = {sensor: busiest(summary, sensor) for sensor in _ACTIVITIES}
+    known = {sensor: active for sensor, active in means.items() if active is not None}
+    if not known:
         return None
+    sensor, active = next(iter(known.items()))
     not_known = math.inf if sensor == "utilization_pct" else 0.0
     wait_ms = summary.parts.get("input_wait", not_known)
     wait_ms += sum(summary.parts.get(part, 0.0) for part in WAITED_FOR)
     if wait_ms > WAITS * summary.step_ms:
         return None
-    return sensor, max(values)
+    return sensor, active
 
 
 def _memory_free(known: GpuFacts) -> float | None:
@@ -149,6 +168,14 @@ def _memory_free(known: GpuFacts) -> float | None:
         return min(1 - d.peak_mib / d.limit_mib for d in known.device_memory if d.limit_mib)
     total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
     return 1 - peak / total if total and peak else None
+
+
+def _twice_the_batch(situation: Situation) -> Change:
+    """Of an example: launching kernels is shared by two, and they take up to twice the time."""
+    if busy_share(situation.summary) is None:
+        return on_compute(1.0, 0.7, 0.5)
+    both = 0.5 + 0.5 * _in_kernels(situation)
+    return on_compute(min(1.0, both + NOT_SHARED), both, 0.5)
 
 
 @rule(
@@ -166,16 +193,15 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
-    # On JAX it was not run on a GPU.
     sizes = " `keras_perf.sweep_batch_size` measures other sizes."
     return predicted(
         situation.model,
-        on_compute(1.0, 0.7, 0.5),
+        _twice_the_batch(situation),
         title=f"Double the batch to {2 * batch:.0f}",
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            f"learning rate may have to follow.{'' if on_jax(situation.facts) else sizes}"
+            f"learning rate may have to follow.{sizes}"
         ),
         action=(
             f"dataset = dataset.batch({2 * batch:.0f})  # and half the steps_per_epoch, if set"

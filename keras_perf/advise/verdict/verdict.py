@@ -25,9 +25,10 @@ from keras_perf.advise.verdict.undecided import (
     who_slows,
     why_no_wait,
 )
+from keras_perf.analyse.hardware.gpu_busy import busy_share
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.capture_windows.varying_compute import DISTURBED
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_percent
 
 SHORT_EXECUTION_MS = 5.0
 """Entering and leaving a train function costs up to about a millisecond: in a shorter execution it
@@ -94,6 +95,11 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."
         )
+    busy = busy_share(summary)
+    if busy is not None and WORTHWHILE * busy > 1:
+        return "compute-bound", Because(
+            f"{nothing_else(situation)}: the GPU runs kernels for {in_percent(busy)} of the time."
+        )
     if _short(summary):
         return "inconclusive", Because(may_be_dispatch(summary))
     return "compute-bound", Because(
@@ -120,5 +126,8 @@ def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly or not _short(summary):
         return False
     steps_at_once = summary.facts.settings.steps_per_execution
-    usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, summary.parts.get("compute", 0.0))
-    return gain * (summary.step_ms - usual_ms) < summary.step_ms
+    # What a GPU computes, no call costs.
+    computed_ms = (busy_share(summary) or 0.0) * summary.step_ms
+    left_ms = max(0.0, summary.parts.get("compute", 0.0) - computed_ms)
+    usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, left_ms)
+    return max(gain, WORTHWHILE) * (summary.step_ms - usual_ms) < summary.step_ms

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keras_perf.analyse.hardware.gpu_busy import watched
 from keras_perf.analyse.hardware.gpu_peaks import Peak, peak_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.rates import Rates
@@ -156,4 +157,6 @@ def _per_epoch(summary: Summary, rates: Rates) -> dict[str, Any]:
 
 
 def _of_each_gpu(summary: Summary, name: str) -> list[float]:
-    return [value for value in summary.of_gpus(name).values() if math.isfinite(value)]
+    """Nothing where sensors hardly looked."""
+    told = summary.of_gpus(name).values() if watched(summary) else ()
+    return [value for value in told if math.isfinite(value)]

@@ -205,6 +205,32 @@ def test_short_steps_may_be_dispatch_unless_many_share_an_execution(steps, verdi
     assert verdict_of(situation(input_wait=0.0, compute=1.0, context=context))[0] == verdict
 
 
+def on_a_gpu(busy_pct: float, **parts: float) -> tuple[str, str]:
+    sensors = {"gpu/0/graphics_active_pct": busy_pct}
+    verdict, because = verdict_of(situation(1000, **parts, sensors=sensors, context=H200))
+    return verdict, str(because)
+
+
+def test_short_steps_whose_time_a_gpu_computes_are_no_dispatch():
+    assert on_a_gpu(97.0, input_wait=0.0, compute=2.0) == (
+        "compute-bound",
+        "no other part's removal would make a step 5% faster: the GPU runs kernels for 97% of the "
+        "time.",
+    )
+    # Half a millisecond of dispatch would be more than the wait, but there is none.
+    assert on_a_gpu(78.0, input_wait=0.4, compute=1.6)[0] == "input-bound"
+    assert on_a_gpu(40.0, input_wait=0.4, compute=1.6)[0] == "inconclusive"
+
+
+def test_how_much_of_a_short_step_a_gpu_computes_is_told_where_dispatch_is_not_known():
+    verdict, why = on_a_gpu(60.0, input_wait=0.0, compute=2.0)
+    assert verdict == "inconclusive"
+    assert why.startswith(
+        "a step of 2 ms runs kernels on the GPU for 60% of its time, and much of the rest may be "
+        "call overhead: what it costs to enter and leave the train function was not measured. "
+    )
+
+
 @pytest.mark.parametrize("part", ["callbacks", "other_host", "compile"])
 def test_what_is_plain_without_the_wait_is_said_without_it(part):
     parts: dict[str, Any] = {"compute": 6.0, part: 4.0}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
+from keras_perf.analyse.hardware.gpu_busy import watched
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -41,6 +42,10 @@ class Gpu:
         """Mean of a sensor; None where it was not sampled."""
         return self.run.sensors.get(f"gpu/{self.index}/{name}")
 
+    def activity(self, name: str) -> float | None:
+        """The same of what tells how busy it is; None where it was hardly watched, too."""
+        return self.get(name) if watched(self.run) else None
+
 
 def gpu_notes(run: Diagnosed) -> Iterator[str]:
     """All that the sensors give reason to say, GPU by GPU.
@@ -55,7 +60,7 @@ def gpu_notes(run: Diagnosed) -> Iterator[str]:
 
 def starving(gpu: Gpu) -> str | None:
     """It idles while the step waits for input."""
-    busy, run = gpu.get("utilization_pct"), gpu.run
+    busy, run = gpu.activity("utilization_pct"), gpu.run
     if busy is None or not run.step_ms > 0:
         return None
     waits = run.parts.get("input_wait", 0.0) / run.step_ms
@@ -69,7 +74,7 @@ def starving(gpu: Gpu) -> str | None:
 
 def fluctuating(gpu: Gpu) -> str | None:
     """It is busy at some times and idle at others."""
-    low, high = gpu.get("p5_utilization_pct"), gpu.get("p95_utilization_pct")
+    low, high = gpu.activity("p5_utilization_pct"), gpu.activity("p95_utilization_pct")
     if low is None or high is None or low > IDLE_PCT or high < BUSY_PCT:
         return None
     return (
@@ -80,7 +85,7 @@ def fluctuating(gpu: Gpu) -> str | None:
 
 def launch_bound(gpu: Gpu) -> str | None:
     """Some kernel always runs, on few of the SMs."""
-    busy, active = gpu.get("utilization_pct"), gpu.get("sm_active_pct")
+    busy, active = gpu.activity("utilization_pct"), gpu.activity("sm_active_pct")
     if busy is None or active is None or busy < BUSY_PCT or active > FEW_SMS_PCT:
         return None
     return (
@@ -92,7 +97,7 @@ def launch_bound(gpu: Gpu) -> str | None:
 
 def tensor_cores_unused(gpu: Gpu) -> str | None:
     """The model multiplies matrices, without tensor cores."""
-    active, tensor = gpu.get("sm_active_pct"), gpu.get("tensor_active_pct")
+    active, tensor = gpu.activity("sm_active_pct"), gpu.activity("tensor_active_pct")
     if active is None or tensor is None or not gpu.run.facts.settings.layer_widths:
         return None
     if active < HALF_BUSY_PCT or tensor > NO_TENSOR_PCT:
@@ -149,7 +154,7 @@ def slow_link(gpu: Gpu) -> str | None:
         return None
     narrow = known["lanes"] < known["max_lanes"] - 0.5
     # An idle GPU lowers the generation to save power.
-    working = (gpu.get("utilization_pct") or 0.0) >= HALF_BUSY_PCT
+    working = (gpu.activity("utilization_pct") or 0.0) >= HALF_BUSY_PCT
     slow = working and known["generation"] < known["max_generation"] - 0.5
     if not narrow and not slow:
         return None

@@ -451,11 +451,30 @@ def test_a_gpu_that_is_busy_full_or_unknown_is_not_told_of_a_larger_batch(active
     assert on_a_gpu(larger_batch, sensors=sensors, **(IDLE | context)) is None
 
 
-def test_only_on_tensorflow_a_larger_batch_is_to_be_measured():
-    sensors = {"gpu/0/sm_active_pct": 20.0}
-    on_jax = on_a_gpu(larger_batch, sensors=sensors, **IDLE, versions={"jax": "0.10.2"})
-    assert on_jax.reason.endswith("the learning rate may have to follow.")
-    assert "sweep_batch_size" in on_a_gpu(larger_batch, sensors=sensors, **IDLE).reason
+def test_a_gpu_that_is_watched_tells_what_the_host_takes_of_computing():
+    """Of ten milliseconds kernels run for four: half precision leaves the host's six as they are.
+
+    For two batches the host launches once, and kernels take up to twice the time.
+    """
+    sensors = {"gpu/0/sm_active_pct": 20.0, "gpu/0/graphics_active_pct": 40.0}
+    float32 = {"dtype_policy": "float32"}
+    assert_predicts(on_a_gpu(mixed_precision, sensors=sensors, **float32), 10.0, 8.8, 7.4)
+    assert_predicts(on_a_gpu(larger_batch, sensors=sensors, **IDLE), 8.0, 7.0, 5.0)
+    widths = {"dtype_policy": "mixed_bfloat16", "layer_widths": [100]}
+    advice = on_a_gpu(multiples_of_8, sensors=sensors, **widths)
+    assert_predicts(advice, 10.0, 10 - 0.4 * 0.8, 10 - 0.4 * 3)
+
+
+def test_where_others_compute_on_the_gpu_too_its_kernels_are_not_ours():
+    sensors = {"gpu/0/graphics_active_pct": 40.0, "gpu/0/other_processes": 1.0}
+    advice = on_a_gpu(mixed_precision, sensors=sensors, dtype_policy="float32")
+    assert_predicts(advice, 10.0, 7.0, 3.5)
+
+
+def test_of_a_gpu_that_was_watched_for_a_moment_nothing_follows():
+    sensors = {"gpu/0/sm_active_pct": 20.0, "gpu/0/graphics_active_pct": 40.0}
+    briefly = situation(20, compute=10.0, sensors=sensors, context=H200 | IDLE)
+    assert larger_batch(briefly) is None
 
 
 def on_an_older_gpu(utilization_pct: float, **parts: float):
