@@ -81,7 +81,14 @@ def keeper(file: TextIO) -> Say:
     return say
 
 
-def compare(name: str, model: str, how: str, work: Callable[[Say], bool], kept: Path | None) -> int:
+def compare(
+    name: str,
+    model: str,
+    how: str,
+    work: Callable[[Say], bool],
+    kept: Path | None,
+    table: str = "checks",
+) -> int:
     """Does the work, whose lines go to benchmarks/results/ as they come, and as a table at the end.
 
     Arguments:
@@ -90,13 +97,14 @@ def compare(name: str, model: str, how: str, work: Callable[[Say], bool], kept: 
         how: it is done: by what, for how long.
         work: says its lines; whether all holds.
         kept: the file of the table; None: <gpu>-<date>.json beside those of others.
+        table: its name; others of the same benchmark stay there.
 
     Returns:
         The exit code: 1 if a figure is wrong.
     """
     now = datetime.datetime.now()
     RESULTS.mkdir(exist_ok=True)
-    lines = RESULTS / f"{name}_{now:%Y-%m-%d_%H%M%S}.txt"
+    lines = RESULTS / f"{name}_{table}_{now:%Y-%m-%d_%H%M%S}.txt"
     with lines.open("w") as file:
         say = keeper(file)
         say(
@@ -108,7 +116,7 @@ def compare(name: str, model: str, how: str, work: Callable[[Say], bool], kept: 
     for line in lines.read_text().splitlines()[1:]:
         if not line.startswith(" "):
             checks.add(check=line[6:].strip(), result=line[:6].strip())
-    tables = {"gpu": [{"name": model, "driver": driver()}], "checks": checks}
+    tables = {"gpu": [{"name": model, "driver": driver()}], table: checks}
     if kept is not None:
         result.keep(kept, **tables)
     else:
@@ -132,5 +140,8 @@ def _keep_beside_others(
         result.keep(file, **tables)
         found = json.loads(file.read_text(encoding="utf-8"))
     kept = RESULTS / f"{gpu}-{date}.json"
+    if kept.exists():
+        before = json.loads(kept.read_text(encoding="utf-8"))["benchmarks"].get(name, {})
+        found["tables"] = before.get("tables", {}) | found["tables"]
     add(kept, name, found)
     print(f"\n{kept}")

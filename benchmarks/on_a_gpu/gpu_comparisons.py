@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpu_figures
 import keras
@@ -23,10 +23,17 @@ from gpu_programs import DEPTH, Sleeps, Training, Waits
 import keras_perf as kp
 
 WARMUP, TRACED, STEPS = 20, 20, 80
+WATCHED = 600
+"""Steps that sensors are to see: for more than a second."""
+LONG_MS = 8.0
+"""Of a matrix product: beside it a call of the train function is short."""
+WIDTHS = (8192, 16384, 32768)
 SLEPT_S = 0.02
 ROUNDS = 5
 TRIED_S = 60.0
 HERE = Path(__file__).parent
+PRODUCTS = 3
+"""Of a layer: forward, and of two gradients."""
 OF_A_REPLICA = re.compile(r"layers\.(BatchNormalization|Dropout)\(")
 """Each replica normalizes its own part of a batch, and draws random numbers of its own."""
 
@@ -37,6 +44,17 @@ WATCHING: dict[str, Callable[[str], Sequence[keras.callbacks.Callback]]] = {
     "all callbacks": lambda d: kp.perf_callbacks(d, profiler=False, summary=False),
     "GPUUtilizationSampler": lambda d: [kp.GPUUtilizationSampler(d)],
 }
+
+
+class Captured(NamedTuple):
+    """What is told of a training, and a clock's times in it."""
+
+    trace: kp.Trace
+    """Of some steps."""
+    found: kp.Diagnosis
+    """By the split of the others."""
+    ended_s: list[float]
+    """When each step had ended."""
 
 
 class Bench:
@@ -51,16 +69,16 @@ class Bench:
     def __init__(self, gpus: int, width: int, rows: int) -> None:
         self._gpus, self._width, self._rows = gpus, width, rows
         self._on_tensorflow = keras.backend.backend() == "tensorflow"
-        self._captured: tuple[kp.Trace, kp.Diagnosis] | None = None
+        self._captured: Captured | None = None
 
     def memory(self) -> Checked:
         """Before anything else: the peak is that of the process."""
-        _, found = captured(Training(self._width, self._rows, optimizer="adam"))
+        found = captured(Training(self._width, self._rows, optimizer="adam")).found
         # Weights with Adam's two moments, and what each layer gives.
         numbers = 3 * (DEPTH - 1) * self._width**2 + DEPTH * self._rows * self._width
         yield from gpu_figures.peak_as_counted(found.summary.facts, 4 * numbers / 2**20)
 
-    def usual(self) -> tuple[kp.Trace, kp.Diagnosis]:
+    def usual(self) -> Captured:
         """Of a training that only computes."""
         if self._captured is None:
             self._captured = captured(Training(self._width, self._rows))
@@ -68,30 +86,41 @@ class Bench:
 
     def kernels(self) -> Checked:
         """Against xprof."""
-        yield from gpu_figures.kernels_as_xprof(self.usual()[0])
+        yield from gpu_figures.kernels_as_xprof(self.usual().trace)
 
     def steps(self) -> Checked:
-        """Against xprof."""
-        yield from gpu_figures.steps_as_xprof(self.usual()[0])
+        """Against a clock, and against xprof."""
+        yield from gpu_figures.steps_as_clocked(self.usual().trace, self.usual().ended_s)
+        yield from gpu_figures.device_as_xprof(self.usual().trace)
 
     def split(self) -> Checked:
         """Of steps that were not captured, against those that were."""
-        yield from gpu_figures.split_as_traced(*self.usual())
+        yield from gpu_figures.split_as_traced(self.usual().trace, self.usual().found)
 
     def idle(self) -> Checked:
         """Against sleeps."""
-        sleeps, small = Sleeps(SLEPT_S), Training(self._width // 4, self._rows // 4)
-        awake, _ = captured(small)
-        asleep, _ = captured(small, [sleeps])
-        yield from gpu_figures.idle_as_slept(awake, asleep, sleeps.slept_ms)
+        sleeps, size = Sleeps(SLEPT_S), (self._width // 4, self._rows // 4)
+        awake, asleep = captured(Training(*size)), captured(Training(*size), [sleeps])
+        yield from gpu_figures.idle_as_slept(awake.trace, asleep.trace, sleeps.slept_ms)
 
     def products(self) -> Checked:
         """Of the one layer that is as wide on both sides: forward, and of two gradients."""
         # Compiled as one, kernels bear other names than those of the libraries' products.
         apart = {"jit_compile": False} if self._on_tensorflow else {}
         training = Training(self._width, self._width, depth=2, policy="mixed_bfloat16", **apart)
-        trace, _ = captured(training)
-        yield from gpu_figures.products_as_events(trace, 3, product_ms(self._width))
+        trace = captured(training).trace
+        yield from gpu_figures.products_as_events(trace, PRODUCTS, product_ms(self._width))
+
+    def long_products(self) -> Checked:
+        """The split of steps that hardly do anything else, against CUDA's events."""
+        for width in WIDTHS:
+            if (each_ms := product_ms(width)) is None:
+                yield "computing: PyTorch, by whose CUDA events it is timed, finds no GPU", None
+                return
+            if each_ms >= LONG_MS:
+                break
+        found = captured(Training(width, width, depth=2, policy="mixed_bfloat16")).found
+        yield from gpu_figures.split_as_events(found, PRODUCTS, each_ms)
 
     def overhead(self) -> Checked:
         """Of all callbacks with no capture, and of the sampler alone."""
@@ -127,6 +156,21 @@ class Bench:
             mode = Clocked("gpu-thread-mode", in_their_own_processes(self._width, self._rows))
             yield from gpu_figures.gain_as_clocked(interval(tried, mode.name), mode)
 
+    def predicted(self) -> Checked:
+        """What the diagnosis predicts of half precision and twice the rows, against a clock."""
+        training, log_dir = Training(self._width, self._rows), tempfile.mkdtemp(dir=TRACES.name)
+        training.fit(WATCHED, kp.perf_callbacks(log_dir, profiler=False, summary=False))
+        found = {each.id: (each.low, each.high) for each in kp.diagnose(log_dir).recommendations}
+        for name, examples, changed in (
+            ("mixed-precision", 1, Training(self._width, self._rows, policy="mixed_bfloat16")),
+            ("larger-batch", 2, Training(self._width, 2 * self._rows)),
+        ):
+            if name in found:
+                clocked = [examples * gain for gain in gains(training, changed)]
+                yield from gpu_figures.gain_as_predicted(found[name], Clocked(name, clocked))
+            else:
+                yield f"{name}: was not advised", None
+
     def batch(self) -> Checked:
         """Twice the rows: examples a second by the sweep, against a clock."""
         training = Training(self._width, self._rows)
@@ -151,7 +195,7 @@ class Bench:
 
         with tf.distribute.MirroredStrategy().scope():
             training = Training(self._width, self._rows)
-        yield from gpu_figures.exchange_in_step(captured(training)[0])
+        yield from gpu_figures.exchange_in_step(captured(training).trace)
 
     def all(self) -> Checks:
         """The comparisons by name."""
@@ -161,21 +205,21 @@ class Bench:
         yield "split", self.split
         yield "idle", self.idle
         yield "products", self.products
+        yield "long products", self.long_products
         yield "overhead", self.overhead
         yield "advice", self.advice
+        yield "predicted", self.predicted
         yield "batch", self.batch
         yield "several GPUs", self.several
 
 
-def captured(
-    training: Training, callbacks: Sequence[keras.callbacks.Callback] = ()
-) -> tuple[kp.Trace, kp.Diagnosis]:
-    """What is told of a training, by a trace of some steps and by the split of the others."""
-    log_dir = tempfile.mkdtemp(dir=TRACES.name)
+def captured(training: Training, callbacks: Sequence[keras.callbacks.Callback] = ()) -> Captured:
+    """Of a model that was not trained before: its steps are counted from 0."""
+    log_dir, waits = tempfile.mkdtemp(dir=TRACES.name), Waits()
     profiler = {"warmup_steps": WARMUP, "active_steps": TRACED}
     ours = kp.perf_callbacks(log_dir, profiler=profiler, summary=False)
-    training.fit(STEPS, [*callbacks, Waits(), *ours])
-    return kp.read_trace(log_dir), kp.diagnose(log_dir)
+    training.fit(STEPS, [*callbacks, waits, *ours])
+    return Captured(kp.read_trace(log_dir), kp.diagnose(log_dir), waits.seconds)
 
 
 def gains(before: Training, after: Training) -> list[float]:

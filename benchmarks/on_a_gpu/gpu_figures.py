@@ -19,6 +19,8 @@ KERNEL_SHARE = 0.1
 POINTS = 5.0
 STEP_SHARE = 0.15
 """Of a step: captured ones carry the profiler's cost."""
+CLOCK_SHARE = 0.05
+"""Of the same steps; the trace's begin where the hook's end."""
 EVENT_SHARE = 0.25
 """A product alone and one in a training step find caches and clocks in another state."""
 IDLE_MS, SLEPT_SHARE = 1.0, 0.1
@@ -68,8 +70,30 @@ def kernels_as_xprof(trace: kp.Trace) -> Checked:
     yield line, None if not used else ours >= told - POINTS
 
 
-def steps_as_xprof(trace: kp.Trace) -> Checked:
-    """A step's time, and in it the device's, against xprof's table of steps."""
+def steps_as_clocked(trace: kp.Trace, ended_s: Sequence[float]) -> Checked:
+    """A traced step, from its begin to the next one's, against a clock in a hook.
+
+    Without the first one, before whose begin the hook's clock counts the start of the profiler.
+
+    Arguments:
+        trace: of some steps of a training.
+        ended_s: when each step of that training had ended, by the hook.
+    """
+    traced = complete_steps(trace.to_frame()).iloc[1:]
+    clocked = 1e3 * np.diff(ended_s)[traced["step"].astype(int) - 1]
+    ours, mean = float(traced["step_ms"].mean()), float(clocked.mean())
+    yield (
+        f"a step: {ours:.3f} ms traced, {mean:.3f} ms by a clock",
+        apart(ours, mean) <= CLOCK_SHARE,
+    )
+
+
+def device_as_xprof(trace: kp.Trace) -> Checked:
+    """The device's part of a step against xprof's table of steps.
+
+    A step itself is another there: it ends with what it last did on the device, and what Keras
+    does until the next one begins belongs to none.
+    """
     theirs = next(
         (
             table(described)
@@ -78,17 +102,8 @@ def steps_as_xprof(trace: kp.Trace) -> Checked:
         ),
         None,
     )
-    if theirs is None or not len(theirs):
-        yield "steps: xprof tells none of this trace", None
-        return
-    mean = float(theirs["stepTimeMs"].astype(float).mean())
     means = device_means(trace)
-    ours = sum(means[part] for part in ("input_wait_ms", "execution_ms", "python_ms"))
-    # Where the host is ahead of the device, xprof's step is the device's.
-    ours = max(ours, means["kernel_ms"])
-    line = f"a step: {ours:.3f} ms, xprof {mean:.3f} ms"
-    yield line, apart(ours, mean) <= STEP_SHARE
-    known = [name for name in OF_DEVICE if name in theirs]
+    known = [name for name in OF_DEVICE if theirs is not None and len(theirs) and name in theirs]
     told = float(theirs[known].astype(float).sum(axis=1).mean()) if known else 0.0
     if not told:
         yield "the device's part of a step: xprof tells none", None
@@ -141,6 +156,14 @@ def products_as_events(trace: kp.Trace, products: int, product_ms: float | None)
     yield line, apart(ours, products * product_ms) <= EVENT_SHARE
 
 
+def split_as_events(found: kp.Diagnosis, products: int, product_ms: float) -> Checked:
+    """The always-on split of steps of so many matrix products, against one by CUDA's events."""
+    compute = float(np.nansum([found.breakdown[part] for part in ("compute", "dispatch")]))
+    events = products * product_ms
+    line = f"computing: {compute:.2f} ms by the split, {events:.2f} ms of {products} products "
+    yield f"{line}by events", apart(compute, events) <= EVENT_SHARE
+
+
 def peak_as_counted(facts: RunFacts, needed_mib: float) -> Checked:
     """Memory at its highest, against the sizes of what a step must keep."""
     gpus = [device for device in facts.gpu.device_memory if device.name.startswith("GPU")]
@@ -176,12 +199,21 @@ class Clocked(NamedTuple):
 
 def gain_as_clocked(tried: tuple[float, float] | None, clocked: Clocked) -> Checked:
     """The interval of a trial against what a clock finds; None where it was not tried."""
-    middle = float(np.median(clocked.gains))
     if tried is None:
+        middle = float(np.median(clocked.gains))
         yield f"{clocked.name}: was not tried; by the clock {middle:.2f}×", None
         return
-    low, high = tried
-    line = f"{clocked.name}: {low:.2f} to {high:.2f}× on trial, {middle:.2f}× by the clock"
+    yield from _inside(tried, "on trial", clocked)
+
+
+def gain_as_predicted(interval: tuple[float, float], clocked: Clocked) -> Checked:
+    """The interval of a prediction against what a clock finds."""
+    yield from _inside(interval, "predicted", clocked)
+
+
+def _inside(interval: tuple[float, float], by: str, clocked: Clocked) -> Checked:
+    (low, high), middle = interval, float(np.median(clocked.gains))
+    line = f"{clocked.name}: {low:.2f} to {high:.2f}× {by}, {middle:.2f}× by the clock"
     yield line, low * (1 - GAIN_SHARE) <= middle <= high * (1 + GAIN_SHARE)
 
 

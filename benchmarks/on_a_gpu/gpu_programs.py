@@ -84,13 +84,18 @@ class Training:
 
 
 class Waits(keras.callbacks.Callback):
-    """Does nothing after each step, but must not be late: Keras waits for the step's losses.
+    """Takes the time after each step, for whose losses Keras waits: this may not be late.
 
     So no backend runs ahead of the device, and nothing is tried within a training.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Does nothing."""
+        """Takes it."""
+        self.seconds.append(time.perf_counter())
 
 
 class Stopwatch(keras.callbacks.Callback):

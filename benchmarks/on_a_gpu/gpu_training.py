@@ -2,11 +2,12 @@
 
     make test-gpu        or        python benchmarks/on_a_gpu/gpu_training.py [--width 4096]
 
-What: of captured steps the number and time of kernels, tensor cores, a step and the device's part
-of it against xprof's own tables, and against the split of the other steps; the device's idle time
-against sleeps that a hook makes; matrix products against CUDA's events; the peak of memory against
-the sizes of what a step must keep; what all callbacks together add to a step; the gains of XLA,
-half precision and twice the batch on trial against a clock, in turns with it and without; where
+What: of captured steps the number and time of kernels, tensor cores and the device's part of a step
+against xprof's own tables, a step against a clock in a hook, and against the split of the other
+steps; the device's idle time against sleeps that a hook makes; matrix products, traced and in the
+split, against CUDA's events; the peak of memory against the sizes of what a step must keep; what
+all callbacks together add to a step; the gains of XLA, half precision, a thread mode and twice the
+batch, on trial and as predicted, against a clock, in turns with it and without; where
 there are several GPUs, the loss that the template reaches on all of them against that on one, and
 the exchange of gradients in a trace.
 
@@ -90,7 +91,8 @@ def main() -> int:
         return check(Bench(found, arguments.width, arguments.rows).all(), say)
 
     how = f"Keras on {backend}, {found} GPUs, layers of {arguments.width}, {arguments.rows} rows"
-    return gpu_checks.compare(f"gpu_training_{backend}", model, how, work, arguments.json)
+    table = f"checks_on_{backend}"
+    return gpu_checks.compare("gpu_training", model, how, work, arguments.json, table)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from shown_figures.of_follow_up import follow_up
+from shown_figures.of_gpus import checks
 from shown_figures.of_pauses import pauses
 from shown_figures.parts import Found, of, reached, source, table, tables
 
@@ -205,6 +206,9 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "hot_path": hot_path,
     "split": split,
     "gpu_sampler": gpu_sampler,
+    "gpu_readings": partial(checks, "checks"),
+    "gpu_training on JAX": partial(checks, "checks_on_jax"),
+    "gpu_training on TensorFlow": partial(checks, "checks_on_tensorflow"),
     "scalars": partial(as_it_is, "values"),
     "tab": tab,
     "trace": trace,

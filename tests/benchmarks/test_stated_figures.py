@@ -17,7 +17,7 @@ MADE_OF = {"followed_programs", "following", "shown_figures", "trying"}
 """Folders that hold what benchmarks are made of."""
 
 NO_BENCHMARKS = {"all", "result", "figures", "added_to_a_step"} | {
-    f"gpu_{each}" for each in ("checks", "comparisons", "figures", "loads", "programs")
+    f"gpu_{each}" for each in ("checks", "comparisons", "figures", "loads", "programs", "traces")
 }
 
 

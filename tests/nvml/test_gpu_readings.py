@@ -103,6 +103,15 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 20]
 
 
+def test_tables_of_one_benchmark_stay_side_by_side(readings):
+    checks = readings.gpu_checks
+    for table in ("checks_on_tensorflow", "checks_on_jax"):
+        assert not checks.compare("gpu_training", "A GPU", "how", lambda say: True, None, table)
+    [file] = checks.RESULTS.glob("a-gpu-*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_training"]
+    assert set(found["tables"]) == {"gpu", "checks_on_tensorflow", "checks_on_jax"}
+
+
 def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):
     class Ready(Array):
         def block_until_ready(self):

@@ -72,22 +72,30 @@ def test_kernels_are_xprofs_but_for_tensor_cores_that_it_does_not_know(figures, 
     assert lines[2] == ("on tensor cores: 80.0% of kernels' time, xprof 0.0%", None)
 
 
-@pytest.mark.parametrize(
-    ("step_ms", "device_ms", "holds"),
-    [(6.1, 5.1, [True, True]), (9.0, 5.0, [False, True]), (6.0, 9.0, [True, False])],
-)
-def test_a_step_is_xprofs(figures, trace, monkeypatch, step_ms, device_ms, holds):
-    told = {"stepnum": "train 1", "stepTimeMs": step_ms, "deviceComputeTimeMs": device_ms}
+@pytest.mark.parametrize(("step_s", "holds"), [(0.0104, True), (0.009, False), (0.011, False)])
+def test_a_step_is_a_clocks(figures, trace, step_s, holds):
+    assert held(figures.steps_as_clocked(trace, [step_s * step for step in range(9)])) == [holds]
+
+
+@pytest.mark.parametrize(("device_ms", "holds"), [(5.1, True), (9.0, False)])
+def test_the_devices_part_of_a_step_is_xprofs(figures, trace, monkeypatch, device_ms, holds):
+    told = {"stepnum": "train 1", "stepTimeMs": 6.0, "deviceComputeTimeMs": device_ms}
     steps = {
         "cols": [{"id": name} for name in told],
         "rows": [{"c": [{"v": value} for value in told.values()]}],
     }
     monkeypatch.setattr(figures, "xprof_tool", lambda paths, tool: [{"p": {}}, steps])
-    assert held(figures.steps_as_xprof(trace)) == holds
+    assert held(figures.device_as_xprof(trace)) == [holds]
 
 
 def test_steps_that_xprof_does_not_tell_are_compared_with_nothing(figures, trace):
-    assert held(figures.steps_as_xprof(trace)) == [None]
+    assert held(figures.device_as_xprof(trace)) == [None]
+
+
+@pytest.mark.parametrize(("product_ms", "holds"), [(2.1, True), (3.0, False), (1.5, False)])
+def test_the_split_is_held_against_events(figures, product_ms, holds):
+    found = SimpleNamespace(breakdown={"compute": 4.0, "dispatch": float("nan")})
+    assert held(figures.split_as_events(found, 2, product_ms)) == [holds]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +157,8 @@ def test_a_gain_on_trial_is_held_against_a_clock(figures):
     assert held(figures.gain_as_clocked((1.3, 1.45), clocked)) == [True]
     assert held(figures.gain_as_clocked((1.8, 2.0), clocked)) == [False]
     assert held(figures.gain_as_clocked(None, clocked)) == [None]
+    [(line, holds)] = figures.gain_as_predicted((1.3, 1.45), clocked)
+    assert (line, holds) == ("enable-xla: 1.30 to 1.45× predicted, 1.50× by the clock", True)
 
 
 def test_several_gpus_reach_the_same_loss_and_exchange(figures, trace):
@@ -168,7 +178,7 @@ import json, sys
 import gpu_comparisons
 from gpu_checks import check
 gpu_comparisons.ROUNDS, gpu_comparisons.TRIED_S, gpu_comparisons.SLEPT_S = 1, 2.0, 0.002
-gpu_comparisons.STEPS = 45
+gpu_comparisons.STEPS = gpu_comparisons.WATCHED = 45
 lines = []
 good = check(gpu_comparisons.Bench(1, 64, 16).all(), lines.append)
 print(json.dumps(lines))
@@ -197,12 +207,42 @@ def test_all_comparisons_are_made_where_the_cpu_stands_in_for_a_gpu(backend):
     told = "\n".join(lines)
     assert "WRONG memory: this framework tells none of the GPU" in told
     assert "skip  products: PyTorch, by whose CUDA events one is timed, finds no GPU" in told
+    assert "skip  computing: PyTorch, by whose CUDA events it is timed, finds no GPU" in told
     assert "all callbacks: " in told
     assert "GPUUtilizationSampler: " in told
     assert "mixed-precision: " in told
     assert ("gpu-thread-mode: was not tried" in told) == (backend == "tensorflow")
+    assert "skip  larger-batch: was not advised" in told
     assert "twice the batch: " in told
     assert "skip  several GPUs: there is one" in told
+
+
+RECORDED = """
+import sys
+import gpu_checks, gpu_traces
+gpu_checks.first_gpu = lambda: ("none", "")
+gpu_traces.choose = lambda: (sys.argv[2], 1)
+sys.exit(gpu_traces.main())
+"""
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.long)])
+def test_traces_are_recorded_with_what_else_is_known_of_their_steps(backend, tmp_path):
+    pytest.importorskip(backend)
+    subprocess.run(
+        [sys.executable, "-c", RECORDED, tmp_path, backend],
+        cwd=BENCHMARKS,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    about = json.loads((tmp_path / f"{backend}.json").read_text(encoding="utf-8"))
+    assert [len(each["ended_s"]) for each in about["traces"].values()] == [40, 40]
+    assert [len(each["slept_ms"]) for each in about["traces"].values()] == [0, 40]
+    files = sorted(path.name for path in tmp_path.glob("*.gz"))
+    assert files == [f"{backend}-{name}.xplane.pb.gz" for name in ("computing", "sleeping")]
 
 
 TWO_CPUS = """
