@@ -24,7 +24,8 @@ import keras_perf as kp
 
 WARMUP, TRACED, STEPS = 20, 20, 80
 WATCHED = 600
-"""Steps that sensors are to see: for more than a second."""
+"""Steps that sensors are to see: for more than a second. What a training does once, as to count its
+operations, takes little of each."""
 LONG_MS = 8.0
 """Of a matrix product: beside it a call of the train function is short."""
 WIDTHS = (8192, 16384, 32768)
@@ -125,13 +126,13 @@ class Bench:
     def overhead(self) -> Checked:
         """Of all callbacks with no capture, and of the sampler alone."""
         training = Training(self._width, self._rows)
-        training.step_ms(STEPS)
+        training.step_ms(WATCHED)
         for whose, made in WATCHING.items():
             plain, watched = [], []
             for _ in range(ROUNDS):
-                plain.append(training.step_ms(STEPS))
+                plain.append(training.step_ms(WATCHED))
                 with tempfile.TemporaryDirectory() as log_dir:
-                    watched.append(training.step_ms(STEPS, made(log_dir)))
+                    watched.append(training.step_ms(WATCHED, made(log_dir)))
             yield from gpu_figures.overhead_of(whose, plain, watched)
 
     def advice(self) -> Checked:

@@ -193,7 +193,6 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
-    sizes = " `keras_perf.sweep_batch_size` measures other sizes."
     return predicted(
         situation.model,
         _twice_the_batch(situation),
@@ -201,7 +200,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            f"learning rate may have to follow.{sizes}"
+            "learning rate may have to follow. keras_perf.sweep_batch_size measures other sizes."
         ),
         action=(
             f"dataset = dataset.batch({2 * batch:.0f})  # and half the steps_per_epoch, if set"
