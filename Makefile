@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 READY := $(VENV)/.ready
 TENSORFLOWS ?= 2.16 2.18 2.20 2.21
+# Their oldest Keras calls what JAX no longer has.
+WITHOUT_JAX := 2.16 2.18
 NIGHTLY ?= .venv-keras-nightly
 
 .PHONY: demo test test-whole test-long check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
@@ -55,13 +57,14 @@ build: $(READY)
 test-release: build
 	$(BIN)/python tests/use_release.py dist $(FRESH)
 
-# Each TensorFlow with the oldest Keras that is declared to work with it, in an environment of its
-# own; a version that fails keeps none of the others from being tested. `make test-whole` has the newest.
+# Each TensorFlow with the oldest Keras that is declared to work with it, and JAX where that Keras knows
+# it, in an environment of its own; a version that fails keeps none of the others from being tested. `make test-whole` has the newest.
 # Keras's nightly comes last, and what it breaks is a warning.
 test-matrix:
 	@failed=; \
 	for version in $(TENSORFLOWS); do \
-	  $(MAKE) test-whole VENV=.venv-tf-$$version EXTRA=test CONSTRAINTS=tests/matrix/tf-$$version.txt \
+	  case " $(WITHOUT_JAX) " in *" $$version "*) extra=test;; *) extra=test,jax;; esac; \
+	  $(MAKE) test-whole VENV=.venv-tf-$$version EXTRA=$$extra CONSTRAINTS=tests/matrix/tf-$$version.txt \
 	    || failed="$$failed $$version"; \
 	done; \
 	$(MAKE) test-nightly; \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -31,12 +32,12 @@ def make(tmp_path):
     python.write_text(PYTHON)
     python.chmod(0o755)
 
-    def run(fails):
+    def run(fails, versions="2.20 2.21"):
         told = tmp_path / "told"
         environ = os.environ | {"TOLD": str(told), "FAILS": fails}
         environ.pop("MAKEFLAGS", None)
         command = ["make", "--no-print-directory", "-C", tmp_path, "test-matrix"]
-        command += [f"PYTHON={python}", "TENSORFLOWS=2.20 2.21"]
+        command += [f"PYTHON={python}", f"TENSORFLOWS={versions}"]
         done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60)
         lines = [line for line in done.stdout.splitlines() if line.startswith(("Tensor", "Keras"))]
         return done.returncode, lines, told.read_text(encoding="utf-8")
@@ -80,3 +81,13 @@ def test_a_tensorflow_that_fails_leaves_the_others_and_the_nightly_to_be_tested(
         "TensorFlow 2.20: FAILED",
         "TensorFlow 2.21: passed",
     ]
+
+
+def test_jax_is_there_where_the_oldest_keras_knows_it(make):
+    _, _, told = make(fails="nothing", versions="2.16 2.21")
+    installed = [line.split("-e ")[1] for line in told.splitlines() if " -e " in line]
+    assert [extra for extra in installed if "dev" not in extra] == [".[test]", ".[test,jax]"]
+    for version, known in (("2.16", False), ("2.21", True)):
+        pinned = (ROOT / f"tests/matrix/tf-{version}.txt").read_text(encoding="utf-8")
+        [keras] = re.findall(r"keras==3\.(\d+)", pinned)
+        assert (int(keras) >= 10) == known

@@ -63,3 +63,30 @@ def test_every_python_that_the_package_names_was_run():
     named = re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', PROJECT)
     table = (ROOT / "docs/tested_with.md").read_text(encoding="utf-8")
     assert sorted(map(int, named)) == sorted(pythons_that_were_run(table))
+
+
+def test_the_extras_bring_what_their_names_say_and_tensorflow_comes_without_any():
+    brought = {
+        "cuda": ["tensorflow[and-cuda]"],
+        "tensorflow": ["tensorflow"],
+        "jax": ["jax", "keras"],
+        "jax-cuda": ["keras-perf[jax]", "jax[cuda12]"],
+    }
+    for extra, packages in brought.items():
+        asked = [re.split(r"[><=;]", each)[0] for each in listed(extra)]
+        assert asked == packages, extra
+    [always] = re.findall(r"^dependencies = \[\n(.*?)^\]", PROJECT, re.M | re.S)
+    assert '"tensorflow>=' in always
+    assert "jax" not in always
+
+
+def test_every_extra_that_a_document_names_is_there():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "Makefile"]
+    named = {
+        extra
+        for page in pages
+        for group in re.findall(r"\.\[([a-z,-]+)\]", page.read_text(encoding="utf-8"))
+        for extra in group.split(",")
+    }
+    assert {"cuda", "jax", "jax-cuda"} <= named
+    assert [extra for extra in named if not re.search(rf"^{extra} = \[", PROJECT, re.M)] == []
