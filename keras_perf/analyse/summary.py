@@ -19,6 +19,7 @@ from keras_perf.analyse.from_traces.traced_exchange import traced_exchange
 from keras_perf.analyse.growth import Growth, growth_of
 from keras_perf.analyse.of_intervals.epoch_begins import counted_as_they_come, steps_after_warmup
 from keras_perf.analyse.of_intervals.part_means import part_means
+from keras_perf.analyse.of_intervals.usual_sensors import usual_sensors
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
@@ -28,6 +29,7 @@ from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.text.visible import visible
 
+_SENSED = "gpu/", "host/"
 _OWNERS = ("perf_callbacks/", "callbacks/")
 """What the tags of callbacks' hooks begin with; the latter up to version 0.1."""
 
@@ -47,10 +49,10 @@ class Summary:
     `compiling` is what a trace told of steps that nearly all compile: there `compile` is what it
     leaves of what the split takes for `compute`.
     `growth` has what keeps growing of the process's memory and of what is allocated on GPUs, by
-    tag. `garbage_ms` lies inside the parts; `exchange` has the means of the first three of these,
-    of which the first lies inside compute and holds the second; of GPUs they are a trace's.
-    `workers` are all that trained, if
-    there were several, and this is the summary of the first of them.
+    tag; `usual` has `usual_sensors`. `garbage_ms` lies inside the parts; `exchange` has the means
+    of the first three of these, of which the first lies inside compute and holds the second; of
+    GPUs they are a trace's. `workers` are all that trained, if there were several, and this is the
+    summary of the first of them.
     """
 
     steps: int
@@ -66,6 +68,7 @@ class Summary:
     trace: Mapping[str, float] = field(default_factory=dict)
     compiling: TracedCompiling | None = None
     growth: Mapping[str, Growth] = field(default_factory=dict)
+    usual: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def breakdown(self) -> dict[str, float]:
@@ -134,7 +137,6 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         if tag.startswith(_OWNERS)
     }
     by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
-    sensors = {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(("gpu/", "host/"))}
     trace = {
         tag.removeprefix("trace/"): float(points["value"].mean())
         for tag, points in by_tag.items()
@@ -145,7 +147,8 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         step_ms=mean_step_ms(intervals),
         parts=parts,
         owners=owners,
-        sensors=sensors,
+        sensors={tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(_SENSED)},
+        usual=usual_sensors(by_tag),
         facts=facts,
         intervals=intervals,
         garbage_ms=_mean(measured, "perf/garbage_collection_ms"),

@@ -24,6 +24,9 @@ _ELIGIBLE = re.compile(
 )
 """Types of TensorFlow's operations, and names of XLA's, that tensor cores can do."""
 
+_LAST = re.compile("/|(?<!:):(?!:)")
+"""Between an operation's scopes and its type; a kernel's name in C++ has colons in pairs."""
+
 _GRAPH = "command_buffer"
 """XLA's name for what becomes a CUDA graph."""
 
@@ -52,7 +55,7 @@ def operation_of(kernel: str, stats: Mapping[str, object]) -> str:
 
 def tensor_cores_could(operation: str) -> bool:
     """It multiplies matrices: by the operation's type, or XLA's name of it."""
-    return _ELIGIBLE.search(re.split("[/:]", operation)[-1]) is not None
+    return _ELIGIBLE.search(_LAST.split(operation)[-1]) is not None
 
 
 def changes_layout(kernel: str, operation: str) -> bool:

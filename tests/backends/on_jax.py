@@ -39,8 +39,14 @@ def sleep(ms):
     SLEPT.append(1e3 * (time.perf_counter() - begin))
 
 
-def mlp(features=8, width=16, layers=1, at_once=1, kind=keras.Sequential, **how):
+def anew():
+    """Nothing random is left from before: Keras 3.12 seeds its own generator only once."""
+    keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(1)
+
+
+def mlp(features=8, width=16, layers=1, at_once=1, kind=keras.Sequential, **how):
+    anew()
     dense = [keras.layers.Dense(width, activation="relu") for _ in range(layers)]
     model = kind(
         [keras.Input((features,)), *dense, keras.layers.Dropout(0.2), keras.layers.Dense(1)]
@@ -140,7 +146,7 @@ def lengths():
 
 
 def convolutions():
-    keras.utils.set_random_seed(1)
+    anew()
     model = keras.Sequential(
         [
             keras.Input((None, 3)),

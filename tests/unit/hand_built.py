@@ -152,6 +152,7 @@ def summary(
         parts=parts,
         owners=owners or {},
         sensors=cpu | dict(sensors or {}),
+        usual=dict(sensors or {}),
         facts=facts_of({"stages": list(stages), "cpu_count": 8, **(context or {})}),
         intervals=pd.DataFrame({name: [value] * count for name, value in columns.items()}),
         garbage_ms=garbage_ms,

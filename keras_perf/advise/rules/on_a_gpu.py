@@ -25,9 +25,6 @@ BFLOAT16 = (8, 0)
 
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
-NOT_SHARED = 0.1
-"""Of computing, what grows with the batch beside kernels, as batches on their way to the GPU."""
-
 WAITS = 0.1
 """Share of a step; a GPU that waits longer for input and the host is idle for that."""
 
@@ -171,11 +168,15 @@ def _memory_free(known: GpuFacts) -> float | None:
 
 
 def _twice_the_batch(situation: Situation) -> Change:
-    """Of an example: launching kernels is shared by two, and they take up to twice the time."""
-    if busy_share(situation.summary) is None:
+    """Of an example: two share the launching of kernels; those that fill the GPU take longer.
+
+    At worst what is taken for launching is something that grows with the batch, as copies do.
+    """
+    busy, active = busy_share(situation.summary), busiest(situation.summary, "sm_active_pct")
+    if not busy:
         return on_compute(1.0, 0.7, 0.5)
-    both = 0.5 + 0.5 * _in_kernels(situation)
-    return on_compute(min(1.0, both + NOT_SHARED), both, 0.5)
+    full = 1.0 if active is None else min(1.0, active / 100 / busy)
+    return on_compute(1.0, 0.5 + 0.5 * full * _in_kernels(situation), 0.5)
 
 
 @rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import crowded
-from keras_perf.analyse.hardware.gpu_busy import busy_share
+from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 
@@ -84,7 +84,7 @@ def may_be_dispatch(summary: Summary) -> str:
         why = f" ({told_of_trial(trial, summary).rstrip('.')})."
         if not trial.not_tried:
             why += " A longer training leaves more time to measure it."
-    busy, may_be = busy_share(summary), "may be mostly call overhead"
+    busy, may_be = own_share(summary), "may be mostly call overhead"
     if busy is not None:
         may_be = (
             f"runs kernels on the GPU for {in_percent(busy)} of its time, and much of the rest "

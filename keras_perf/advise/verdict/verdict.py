@@ -25,7 +25,7 @@ from keras_perf.advise.verdict.undecided import (
     who_slows,
     why_no_wait,
 )
-from keras_perf.analyse.hardware.gpu_busy import busy_share
+from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.capture_windows.varying_compute import DISTURBED
 from keras_perf.records.figures import in_ms, in_percent
@@ -95,7 +95,7 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."
         )
-    busy = busy_share(summary)
+    busy = own_share(summary)
     if busy is not None and WORTHWHILE * busy > 1:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: the GPU runs kernels for {in_percent(busy)} of the time."
@@ -127,7 +127,7 @@ def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
         return False
     steps_at_once = summary.facts.settings.steps_per_execution
     # What a GPU computes, no call costs.
-    computed_ms = (busy_share(summary) or 0.0) * summary.step_ms
+    computed_ms = (own_share(summary) or 0.0) * summary.step_ms
     left_ms = max(0.0, summary.parts.get("compute", 0.0) - computed_ms)
     usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, left_ms)
     return max(gain, WORTHWHILE) * (summary.step_ms - usual_ms) < summary.step_ms

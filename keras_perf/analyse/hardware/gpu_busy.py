@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from keras_perf.analyse.summary import Summary
 
 WATCHED_S = 1.0
@@ -18,18 +20,16 @@ def watched(summary: Summary) -> bool:
     return summary.steps * summary.step_ms >= 1e3 * WATCHED_S
 
 
-def training_gpus(summary: Summary) -> list[int]:
-    """Their numbers; the first one where the framework does not tell which it uses."""
-    names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
-    return [int(name) for name in names if name.isdecimal()] or [0]
-
-
 def busiest(summary: Summary, sensor: str) -> float | None:
-    """The highest mean of a sensor on these GPUs; None where none has it, or hardly looked."""
-    if not watched(summary):
-        return None
-    told = summary.of_gpus(sensor)
-    return max((told[gpu] for gpu in training_gpus(summary) if gpu in told), default=None)
+    """The highest of the GPUs that train, in a usual interval; None where nothing tells.
+
+    Without a framework's word on which these are, it is the first one.
+    """
+    names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
+    gpus = [name for name in names if name.isdecimal()] or ["0"]
+    tags = [f"gpu/{gpu}/{sensor}" for gpu in gpus]
+    told = [summary.usual[tag] for tag in tags if math.isfinite(summary.usual.get(tag, math.nan))]
+    return max(told) if told and watched(summary) and _on_gpus(summary) else None
 
 
 def busy_share(summary: Summary) -> float | None:
@@ -37,12 +37,23 @@ def busy_share(summary: Summary) -> float | None:
 
     None where nothing tells, or others have computed there too.
 
-    What it cannot see: how much of the GPU a kernel uses, and what one step does otherwise than
-    the next.
+    What it cannot see: how much of the GPU a kernel uses, and, in a container whose processes NVML
+    knows by other numbers, that a kernel is another process's.
     """
     if busiest(summary, "other_processes"):
         return None
-    for sensor in _ANY_KERNEL:
-        if (busy := busiest(summary, sensor)) is not None:
-            return min(1.0, busy / 100)
-    return None
+    shares = (busiest(summary, sensor) for sensor in _ANY_KERNEL)
+    return next((min(1.0, share / 100) for share in shares if share is not None), None)
+
+
+def own_share(summary: Summary) -> float | None:
+    """The same where it is sure that all kernels are this process's."""
+    return None if busiest(summary, "other_processes") is None else busy_share(summary)
+
+
+def _on_gpus(summary: Summary) -> bool:
+    """Steps are computed there."""
+    use = summary.facts.gpu_use
+    begun = use.operations_on is None or use.operations_on.startswith("GPU")
+    kept = not use.variables_on or any(device.startswith("GPU") for device in use.variables_on)
+    return bool(summary.facts.machine.training_gpus) and begun and kept

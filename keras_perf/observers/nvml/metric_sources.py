@@ -73,7 +73,7 @@ def _memory_used(nvml: Any, handle: Any) -> Sequence[float]:
     """As nvidia-smi has it; a driver before 510 counts what it keeps for itself, too."""
     try:
         memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
-    except nvml.NVMLError_FunctionNotFound:
+    except (nvml.NVMLError_FunctionNotFound, nvml.NVMLError_NotSupported):
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
     return [memory.used / _MIB]
 

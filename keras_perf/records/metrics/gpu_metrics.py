@@ -23,7 +23,8 @@ SAMPLED = (
         "memory_used_mib",
         "MiB",
         "Device memory in use.",
-        "TensorFlow reserves memory ahead, so the model may need less. Every process counts.",
+        "TensorFlow reserves memory ahead, so the model may need less. Every process counts, and "
+        "with a driver before 510 what the driver keeps for itself.",
     ),
     _gpu(
         "process_memory_used_mib",

@@ -206,7 +206,7 @@ def test_short_steps_may_be_dispatch_unless_many_share_an_execution(steps, verdi
 
 
 def on_a_gpu(busy_pct: float, **parts: float) -> tuple[str, str]:
-    sensors = {"gpu/0/graphics_active_pct": busy_pct}
+    sensors = {"gpu/0/graphics_active_pct": busy_pct, "gpu/0/other_processes": 0.0}
     verdict, because = verdict_of(situation(1000, **parts, sensors=sensors, context=H200))
     return verdict, str(because)
 

@@ -142,6 +142,22 @@ def test_changes_of_layout_are_told_by_names(tmp_path, name, operation, changes)
     assert first(found, "layout_change_ms") == (2 if changes else 0)
 
 
+@pytest.mark.parametrize(
+    ("kernel_name", "eligible"),
+    [
+        ("gemm_fusion_dot_10", 100.0),
+        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_nn>(cutlass_80::Params)", 100.0),
+        ("loop_add_fusion", 0.0),
+    ],
+)
+def test_of_a_cuda_graph_a_kernel_tells_its_operation_by_its_own_name(
+    tmp_path, kernel_name, eligible
+):
+    stats = {"correlation_id": 1, "hlo_op": "command_buffer_1", "tf_op": "XlaModule:"}
+    found = trace(tmp_path, host(), (kernel_name, 1, 3, stats))
+    assert first(found, "tensor_core_eligible_pct") == eligible
+
+
 BATCH = "StatefulPartitionedCall/sequential_1/batch_normalization_1"
 
 

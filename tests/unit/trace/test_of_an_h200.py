@@ -56,13 +56,13 @@ def test_each_step_runs_the_same_kernels(recorded):
 
 def test_the_time_in_kernels_is_xprofs(recorded):
     program, trace, _ = recorded
-    theirs = trace.kernels()
-    frame = trace.to_frame()
-    in_steps = frame["kernels"].sum()
+    theirs, frame = trace.kernels(), trace.to_frame()
     assert theirs["occurrences"].sum() == 4 * KERNELS[program]
-    if in_steps == 4 * KERNELS[program]:
-        ours = (frame["kernels"] * frame["kernel_mean_ms"]).sum()
-        assert 1e3 * ours == pytest.approx(theirs["total_duration_us"].sum())
+    ours = 1e3 * (frame["kernels"] * frame["kernel_mean_ms"]).sum()
+    # Kernels that ran when the last step had ended lie in none.
+    late = 4 * KERNELS[program] - frame["kernels"].sum()
+    longest = theirs["max_duration_us"].max()
+    assert ours == pytest.approx(theirs["total_duration_us"].sum(), abs=late * longest + 0.01)
 
 
 def test_a_step_is_what_the_device_does_and_its_idle_time(recorded):
@@ -77,10 +77,9 @@ def test_a_step_is_what_the_device_does_and_its_idle_time(recorded):
     assert (frame["waits_for_launch_ms"] <= idle).all()
 
 
+@pytest.mark.parametrize("recorded", [(b, "sleeping") for b in BACKENDS], indirect=True)
 def test_while_a_hook_sleeps_the_device_is_idle_between_the_steps(recorded):
-    (_, name), trace, known = recorded
-    if name != "sleeping":
-        return
+    _, trace, known = recorded
     frame = complete_steps(trace.to_frame())
     slept = np.array(known["slept_ms"])[frame["step"].astype(int)]
     assert (frame["device_idle_between_steps_ms"].to_numpy() >= slept).all()

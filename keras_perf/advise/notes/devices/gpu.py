@@ -14,6 +14,8 @@ from keras_perf.records.figures import in_percent
 
 BUSY_PCT = 80.0
 HALF_BUSY_PCT = 50.0
+COMPUTES_PCT = 95.0
+"""Of the time: no launch is waited for."""
 IDLE_PCT = 5.0
 FEW_SMS_PCT = 30.0
 NO_TENSOR_PCT = 2.0
@@ -88,6 +90,11 @@ def launch_bound(gpu: Gpu) -> str | None:
     busy, active = gpu.activity("utilization_pct"), gpu.activity("sm_active_pct")
     if busy is None or active is None or busy < BUSY_PCT or active > FEW_SMS_PCT:
         return None
+    if (gpu.activity("graphics_active_pct") or 0.0) >= COMPUTES_PCT:
+        return (
+            f"GPU {gpu.index} computes for all of the time, yet its SMs are active for "
+            f"{in_percent(active / 100)} of it: its kernels are small. Larger batches fill it."
+        )
     return (
         f"GPU {gpu.index} looks busy ({in_percent(busy / 100)} utilization), yet its SMs are "
         f"active for {in_percent(active / 100)} of the time: its kernels are short or small, and "

@@ -459,10 +459,24 @@ def test_a_gpu_that_is_watched_tells_what_the_host_takes_of_computing():
     sensors = {"gpu/0/sm_active_pct": 20.0, "gpu/0/graphics_active_pct": 40.0}
     float32 = {"dtype_policy": "float32"}
     assert_predicts(on_a_gpu(mixed_precision, sensors=sensors, **float32), 10.0, 8.8, 7.4)
-    assert_predicts(on_a_gpu(larger_batch, sensors=sensors, **IDLE), 8.0, 7.0, 5.0)
+    # The kernels of before fill half of the GPU.
+    assert_predicts(on_a_gpu(larger_batch, sensors=sensors, **IDLE), 10.0, 6.0, 5.0)
     widths = {"dtype_policy": "mixed_bfloat16", "layer_widths": [100]}
     advice = on_a_gpu(multiples_of_8, sensors=sensors, **widths)
     assert_predicts(advice, 10.0, 10 - 0.4 * 0.8, 10 - 0.4 * 3)
+
+
+def test_what_lies_beside_computing_is_none_of_its_kernels():
+    """Of ten milliseconds five are computing, and four of them kernels."""
+    sensors = {"gpu/0/utilization_pct": 40.0}
+    context = H200 | {"dtype_policy": "float32"}
+    found = situation(compute=5.0, callbacks=5.0, sensors=sensors, context=context)
+    assert_predicts(mixed_precision(found), 10.0, 8.8, 7.4)
+
+
+def test_how_other_batches_are_measured_is_told_with_a_larger_one():
+    advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **IDLE)
+    assert advice.reason.endswith("keras_perf.sweep_batch_size measures other sizes.")
 
 
 def test_where_others_compute_on_the_gpu_too_its_kernels_are_not_ours():

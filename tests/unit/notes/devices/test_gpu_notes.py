@@ -71,6 +71,12 @@ def test_nothing_is_said_of_what_was_not_sampled():
             0.5,
             "launching them takes",
         ),
+        (
+            {"utilization_pct": 99.0, "graphics_active_pct": 95.0, "sm_active_pct": 30.0},
+            {},
+            0.5,
+            "its kernels are small. Larger batches fill it.",
+        ),
         ({"sm_active_pct": 50.0, "tensor_active_pct": 2.0}, {}, 0.5, "its tensor cores for"),
         ({}, {"gpu_memory_peak_mib": 500.0}, 0.5, "room for larger batches"),
         ({"throttled_power_cap_pct": 10.0}, {}, 0.5, "lowered clocks"),
@@ -85,6 +91,13 @@ def test_what_is_wrong_is_said_and_nothing_else(sensors, context, input_wait, wh
     (said,) = found(sensors, context=context, input_wait=input_wait)
     assert what in said
     assert said.endswith(".")
+
+
+def test_of_a_gpu_that_was_watched_for_less_than_a_second_nothing_is_said_of_what_it_does():
+    sensors = {"gpu/0/utilization_pct": 10.0}
+    for steps, said in ((90, 0), (100, 1)):
+        run = summary(steps, sensors=sensors, input_wait=5.0, compute=5.0)
+        assert sum("starves" in each for each in gpu_notes(diagnosed(run))) == said
 
 
 @pytest.mark.parametrize(
