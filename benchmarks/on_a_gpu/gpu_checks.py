@@ -116,7 +116,8 @@ def compare(
     for line in lines.read_text().splitlines()[1:]:
         if not line.startswith(" "):
             checks.add(check=line[6:].strip(), result=line[:6].strip())
-    tables = {"gpu": [{"name": model, "driver": driver()}], table: checks}
+    on = {"table": table, "date": f"{now:%Y-%m-%d}", "name": model, "driver": driver(), "how": how}
+    tables = {"gpu": [on], table: checks}
     if kept is not None:
         result.keep(kept, **tables)
     else:
@@ -142,6 +143,8 @@ def _keep_beside_others(
     kept = RESULTS / f"{gpu}-{date}.json"
     if kept.exists():
         before = json.loads(kept.read_text(encoding="utf-8"))["benchmarks"].get(name, {})
-        found["tables"] = before.get("tables", {}) | found["tables"]
+        others = before.get("tables", {"gpu": []})
+        found["tables"]["gpu"] += [row for row in others["gpu"] if row["table"] not in tables]
+        found["tables"] = others | found["tables"]
     add(kept, name, found)
     print(f"\n{kept}")

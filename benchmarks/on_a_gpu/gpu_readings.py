@@ -3,14 +3,14 @@
     make test-gpu        or        python benchmarks/on_a_gpu/gpu_readings.py [--seconds 10]
 
 What: under a load that is busy for 0, 25, 50 and 100 % of the time, utilization against
-`nvidia-smi` over the same seconds (within 10 points); energy from the counter against the power
-that was polled (within 5 %); memory, power, temperature, clock, PCIe lanes and throttling against
-`nvidia-smi` under full load; on Hopper and newer, activity of the tensor cores, near zero for
-elementwise work and high for a large bfloat16 matrix product, of the multiprocessors, near zero
-asleep, and of the memory, high in a copy. Also that every metric of the table
-is read or named as not supported, that CUDA says which GPUs are ours, and that a hundred starts
-and ends leave no file open. What a sample takes of the real driver is printed, and of each load all
-that was read.
+`nvidia-smi` over the same seconds (within 10 points), and so is GPM's share of the time in which
+anything is computed; energy from the counter against the power that was polled (within 5 %);
+memory, power, temperature, clock, PCIe lanes and throttling against `nvidia-smi` under full load;
+on Hopper and newer, activity of the tensor cores, near zero for elementwise work and high for a
+large bfloat16 matrix product, of the multiprocessors, near zero asleep, and of the memory, high in
+a copy. Also that every metric of the table is read or named as not supported, that CUDA says which
+GPUs are ours, and that a hundred starts and ends leave no file open. What a sample takes of the
+real driver is printed, and of each load all that was read.
 
 How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
 GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
@@ -206,6 +206,11 @@ class Bench:
         ours, theirs = found.ours["utilization_pct"], found.tools["utilization_pct"]
         line = f"busy {share:4.0%}: utilization {ours:5.1f}%, nvidia-smi {theirs:5.1f}%"
         yield line, abs(ours - theirs) <= POINTS
+        if (computing := found.ours.get("graphics_active_pct")) is not None:
+            line = (
+                f"busy {share:4.0%}: computing {computing:5.1f}% by GPM, nvidia-smi {theirs:5.1f}%"
+            )
+            yield line, abs(computing - theirs) <= POINTS
 
     def as_the_tool(self) -> Checked:
         """What else nvidia-smi tells, under full load."""

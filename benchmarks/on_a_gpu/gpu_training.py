@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 
 import gpu_checks
@@ -90,7 +91,8 @@ def main() -> int:
     def work(say: Say) -> bool:
         return check(Bench(found, arguments.width, arguments.rows).all(), say)
 
-    how = f"Keras on {backend}, {found} GPUs, layers of {arguments.width}, {arguments.rows} rows"
+    versions = f"Keras {version('keras')} on {backend} {version(backend)}"
+    how = f"{versions}, {found} GPUs, layers of {arguments.width}, {arguments.rows} rows"
     table = f"checks_on_{backend}"
     return gpu_checks.compare("gpu_training", model, how, work, arguments.json, table)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
-SM, TENSOR, DRAM = 2, 5, 10  # of nvmlGpmMetricId_t
+ANYTHING, SM, TENSOR, DRAM = 1, 2, 5, 10  # of nvmlGpmMetricId_t
 SMI = "90, 1000, 312.5, 61, 1980, 16"
 
 
@@ -46,6 +46,7 @@ def readings(nvml, tmp_path, monkeypatch):
     import gpu_readings
 
     nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
+    nvml.gpm(ANYTHING, 90.0)
     reader = partial(gpu_readings.NvmlReader, cuda=nvml.cuda)
     for asks in (gpu_checks, gpu_readings):
         monkeypatch.setattr(asks, "NvmlReader", reader)
@@ -94,22 +95,25 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 21
+    assert len(lines) == 25
     told = capsys.readouterr().out
-    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [20, 20, 1]
+    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [24, 24, 1]
     [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 20]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 24]
 
 
 def test_tables_of_one_benchmark_stay_side_by_side(readings):
     checks = readings.gpu_checks
-    for table in ("checks_on_tensorflow", "checks_on_jax"):
+    tables = "checks_on_tensorflow", "checks_on_jax"
+    for table in (*tables, *tables):
         assert not checks.compare("gpu_training", "A GPU", "how", lambda say: True, None, table)
     [file] = checks.RESULTS.glob("a-gpu-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_training"]
     assert set(found["tables"]) == {"gpu", "checks_on_tensorflow", "checks_on_jax"}
+    about = {row["table"]: (row["name"], row["how"]) for row in found["tables"]["gpu"]}
+    assert about == dict.fromkeys(tables, ("A GPU", "how"))
 
 
 def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):

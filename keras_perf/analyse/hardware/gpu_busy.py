@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from keras_perf.analyse.summary import Summary
 
@@ -25,11 +26,7 @@ def busiest(summary: Summary, sensor: str) -> float | None:
 
     Without a framework's word on which these are, it is the first one.
     """
-    names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
-    gpus = [name for name in names if name.isdecimal()] or ["0"]
-    tags = [f"gpu/{gpu}/{sensor}" for gpu in gpus]
-    told = [summary.usual[tag] for tag in tags if math.isfinite(summary.usual.get(tag, math.nan))]
-    return max(told) if told and watched(summary) and _on_gpus(summary) else None
+    return _highest(summary, summary.usual, sensor) if watched(summary) else None
 
 
 def busy_share(summary: Summary) -> float | None:
@@ -40,7 +37,7 @@ def busy_share(summary: Summary) -> float | None:
     What it cannot see: how much of the GPU a kernel uses, and, in a container whose processes NVML
     knows by other numbers, that a kernel is another process's.
     """
-    if busiest(summary, "other_processes"):
+    if _others(summary):
         return None
     shares = (busiest(summary, sensor) for sensor in _ANY_KERNEL)
     return next((min(1.0, share / 100) for share in shares if share is not None), None)
@@ -48,7 +45,20 @@ def busy_share(summary: Summary) -> float | None:
 
 def own_share(summary: Summary) -> float | None:
     """The same where it is sure that all kernels are this process's."""
-    return None if busiest(summary, "other_processes") is None else busy_share(summary)
+    return None if _others(summary) is None else busy_share(summary)
+
+
+def _others(summary: Summary) -> float | None:
+    """Other processes there, on average of the whole training: they are looked for now and then."""
+    return _highest(summary, summary.sensors, "other_processes")
+
+
+def _highest(summary: Summary, means: Mapping[str, float], sensor: str) -> float | None:
+    names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
+    gpus = [name for name in names if name.isdecimal()] or ["0"]
+    found = [means.get(f"gpu/{gpu}/{sensor}", math.nan) for gpu in gpus]
+    known = [mean for mean in found if math.isfinite(mean)]
+    return max(known) if known and _on_gpus(summary) else None
 
 
 def _on_gpus(summary: Summary) -> bool:

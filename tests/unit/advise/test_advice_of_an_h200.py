@@ -1,0 +1,60 @@
+"""Trainings on a real GPU: what is told of them, and what its advice was worth by a clock there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import keras_perf as kp
+
+FOLDER = Path(__file__).with_name("of_an_h200")
+ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    found = {}
+    for name in ABOUT["measured"]:
+        log_dir = tmp_path_factory.mktemp(name)
+        events = log_dir / "perf" / "events.out.tfevents.1795794494.vm.13536.0.fit-1"
+        events.parent.mkdir()
+        events.write_bytes(gzip.decompress((FOLDER / f"{name}.tfevents.gz").read_bytes()))
+        found[name] = kp.diagnose(log_dir)
+    return found
+
+
+def test_a_gpu_that_computes_all_the_time_makes_short_steps_compute_bound(told):
+    assert told["jax"].verdict == "compute-bound"
+    assert "the GPU runs kernels for" in str(told["jax"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel_ms"), [("jax-waits", 2.34), ("tensorflow", 2.2), ("tensorflow-waits", 2.2)]
+)
+def test_a_gpu_that_idles_in_short_steps_leaves_open_what_calls_cost(told, name, kernel_ms):
+    """Traces of the same model on the same GPU told for how long kernels run."""
+    found = told[name]
+    assert found.verdict == "inconclusive"
+    share = found.summary.usual["gpu/0/graphics_active_pct"] / 100
+    assert share == pytest.approx(kernel_ms / found.breakdown["step"], abs=0.03)
+    assert f"runs kernels on the GPU for {share:.0%} of its time" in str(found)
+
+
+@pytest.mark.parametrize("name", ABOUT["measured"])
+def test_what_its_advice_was_worth_lies_in_the_predicted_interval(told, name):
+    advised = {each.id: each for each in told[name].recommendations}
+    for id_, gain in ABOUT["measured"][name].items():
+        if id_ in advised:
+            assert advised[id_].low <= gain <= advised[id_].high
+    assert "mixed-precision" in advised
+
+
+def test_twice_the_batch_gains_what_launching_costs(told):
+    """Where a hook waits, of the same steps; it was measured without the hook."""
+    [advice] = [a for a in told["tensorflow-waits"].recommendations if a.id == "larger-batch"]
+    measured = ABOUT["measured"]["tensorflow"]["larger-batch"]
+    assert advice.predicted_speedup == pytest.approx(measured, rel=0.05)
+    assert "larger-batch" not in {each.id for each in told["jax"].recommendations}
