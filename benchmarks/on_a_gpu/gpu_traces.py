@@ -5,7 +5,8 @@
 What: four steps each of a training that only computes, and of one in half precision whose hook
 sleeps for 3 ms after each step, as <backend>-<name>.xplane.pb.gz; beside them <backend>.json with
 the GPU, the driver, versions and the day, and of each trace what else is known of its steps: when
-each ended by a clock in a hook, and how long the hook slept.
+each ended by a clock in a hook, and how long the hook slept. JAX's traces name the files of the
+Python code that trains: look at what they tell of the machine before you give them away.
 """
 
 from __future__ import annotations
