@@ -58,8 +58,8 @@ test-release: build
 	$(BIN)/python tests/use_release.py dist $(FRESH)
 
 # Each TensorFlow with the oldest Keras that is declared to work with it, and JAX where that Keras knows
-# it, in an environment of its own; a version that fails keeps none of the others from being tested. `make test-whole` has the newest.
-# Keras's nightly comes last, and what it breaks is a warning.
+# it, in an environment of its own; a version that fails keeps none of the others from being tested.
+# `make test-whole` has the newest. Keras's nightly comes last, and what it breaks is a warning.
 test-matrix:
 	@failed=; \
 	for version in $(TENSORFLOWS); do \

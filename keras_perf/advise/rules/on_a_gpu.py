@@ -146,11 +146,11 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
     what the host does between calls, which says nothing of the batch, or was hardly watched.
     """
     summary = situation.summary
-    means = {sensor: busiest(summary, sensor) for sensor in _ACTIVITIES}
-    known = {sensor: active for sensor, active in means.items() if active is not None}
-    if not known:
+    for sensor in _ACTIVITIES:
+        if (active := busiest(summary, sensor)) is not None:
+            break
+    else:
         return None
-    sensor, active = next(iter(known.items()))
     not_known = math.inf if sensor == "utilization_pct" else 0.0
     wait_ms = summary.parts.get("input_wait", not_known)
     wait_ms += sum(summary.parts.get(part, 0.0) for part in WAITED_FOR)

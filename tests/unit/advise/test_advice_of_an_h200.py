@@ -43,13 +43,10 @@ def test_a_gpu_that_idles_in_short_steps_leaves_open_what_calls_cost(told, name,
     assert f"runs kernels on the GPU for {share:.0%} of its time" in str(found)
 
 
-@pytest.mark.parametrize("name", ABOUT["measured"])
-def test_what_its_advice_was_worth_lies_in_the_predicted_interval(told, name):
-    advised = {each.id: each for each in told[name].recommendations}
-    for id_, gain in ABOUT["measured"][name].items():
-        if id_ in advised:
-            assert advised[id_].low <= gain <= advised[id_].high
-    assert "mixed-precision" in advised
+@pytest.mark.parametrize("name", ["jax", "jax-waits", "tensorflow"])
+def test_what_half_precision_gained_lies_in_the_predicted_interval(told, name):
+    [advice] = [each for each in told[name].recommendations if each.id == "mixed-precision"]
+    assert advice.low <= ABOUT["measured"][name]["mixed-precision"] <= advice.high
 
 
 def test_twice_the_batch_gains_what_launching_costs(told):
