@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.analyse.hardware.gpu_busy import watched
+from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
 from keras_perf.analyse.hardware.gpu_peaks import Peak, peak_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.rates import Rates
@@ -36,7 +35,8 @@ class Efficiency:
         bytes_measured: its bytes are the measured traffic of device memory; else operands and
             results of all products, as if each went through memory at each use.
         ridge_flops_per_byte: below this intensity the peak of memory is reached first.
-        joules_per_step: of all GPUs sampled beside this worker, from their energy counters.
+        joules_per_step: of all GPUs sampled beside this worker, from their energy counters, in a
+            usual interval, as the traffic: one in which XLA compiled for a trial tells of that.
         joules_per_epoch: the same for the steps of an epoch.
         energy_price_per_epoch: of `joules_per_epoch`, at `Rates.price_per_kwh`.
         time_price_per_epoch: of an epoch's time, with what lies between epochs, at
@@ -106,7 +106,7 @@ def _against_peak(summary: Summary, flops: Mapping[str, float]) -> dict[str, Any
         "model_flops_utilization": seconds / step_s,
         "ridge_flops_per_byte": whole / seconds / peak.bytes,
     }
-    traffic = _of_each_gpu(summary, "dram_bandwidth_pct")
+    traffic = [*usual_of_gpus(summary, "dram_bandwidth_pct").values()]
     if len(traffic) == _replicas_here(summary) and sum(traffic) > 0:
         share = sum(traffic) / len(traffic) / 100
         found["memory_bandwidth_share"] = share
@@ -141,7 +141,7 @@ def _seconds_at(peak: Peak, flops: Mapping[str, float], summary: Summary) -> flo
 
 
 def _per_epoch(summary: Summary, rates: Rates) -> dict[str, Any]:
-    joules = sum(_of_each_gpu(summary, "energy_per_step_j")) or None
+    joules = sum(usual_of_gpus(summary, "energy_per_step_j").values()) or None
     steps = summary.facts.length.epoch_steps
     found: dict[str, Any] = {"joules_per_step": joules}
     if not steps:
@@ -154,9 +154,3 @@ def _per_epoch(summary: Summary, rates: Rates) -> dict[str, Any]:
         hours = summary.whole_ms * steps / MS_PER_HOUR
         found["time_price_per_epoch"] = hours * rates.price_per_hour
     return found
-
-
-def _of_each_gpu(summary: Summary, name: str) -> list[float]:
-    """Nothing where sensors hardly looked."""
-    told = summary.of_gpus(name).values() if watched(summary) else ()
-    return [value for value in told if math.isfinite(value)]

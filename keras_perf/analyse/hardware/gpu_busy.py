@@ -21,6 +21,13 @@ def watched(summary: Summary) -> bool:
     return summary.steps * summary.step_ms >= 1e3 * WATCHED_S
 
 
+def usual_of_gpus(summary: Summary, sensor: str) -> dict[int, float]:
+    """By the number of each GPU, what it tells in a usual interval; empty where nothing tells."""
+    known = summary.of_gpus(sensor) if watched(summary) else {}
+    usual = {gpu: summary.usual.get(f"gpu/{gpu}/{sensor}", math.nan) for gpu in known}
+    return {gpu: value for gpu, value in usual.items() if math.isfinite(value)}
+
+
 def busiest(summary: Summary, sensor: str) -> float | None:
     """The highest of the GPUs that train, in a usual interval; None where nothing tells.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import summary
 
@@ -17,12 +19,12 @@ HALF_OF_PEAK = 0.5 * 989.4e12 * 10e-3
 """FLOPs of a step of 10 ms."""
 
 
-def of(flops=None, *, gpus=1, rates=None, sensors=None, parts=None, **context):
-    """Of a run with steps of 10 ms."""
+def of(flops=None, *, gpus=1, rates=None, sensors=None, usual=None, parts=None, **context):
+    """Of a run with steps of 10 ms; a usual interval is as all of them, or `usual`."""
     work = None if flops is None else {"flops": flops, "product_bytes": 1e9}
     known = {"training_gpus": [GPU] * gpus, "step_work": work, **context}
     found = summary(sensors=sensors, context=known, **(parts or {"compute": 10.0}))
-    return efficiency_of(found, rates or Rates())
+    return efficiency_of(replace(found, usual=usual or found.usual), rates or Rates())
 
 
 def test_utilization_is_time_at_peak_by_time_of_a_step():
@@ -117,6 +119,14 @@ def test_energy_and_time_of_an_epoch_have_their_prices():
     assert found.energy_price_per_epoch == pytest.approx(0.0005)
     # Ten seconds.
     assert found.time_price_per_epoch == pytest.approx(0.02)
+
+
+def test_an_interval_with_a_trial_in_it_tells_neither_of_energy_nor_of_traffic():
+    means = {"gpu/0/energy_per_step_j": 3.0, "gpu/0/dram_bandwidth_pct": 10.0}
+    usual = {"gpu/0/energy_per_step_j": 2.0, "gpu/0/dram_bandwidth_pct": 25.0}
+    found = of({"bfloat16": HALF_OF_PEAK}, sensors=means, usual=usual)
+    assert found.joules_per_step == pytest.approx(2.0)
+    assert found.memory_bandwidth_share == pytest.approx(0.25)
 
 
 def test_without_energy_counter_or_length_of_an_epoch_nothing_has_a_price():

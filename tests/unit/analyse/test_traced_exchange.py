@@ -89,7 +89,8 @@ def test_a_small_share_that_keeps_every_gpu_busy_is_not_told():
     few = run(EXCHANGE, EIGHT | {"examples_per_step": 64.0})
     for pct, said in ((90.0, 1), (60.0, 2)):
         sensors = {"gpu/0/utilization_pct": 95.0, "gpu/1/utilization_pct": pct}
-        assert len(list(replica_notes(diagnosed(replace(few, sensors=sensors))))) == said
+        watched = replace(few, sensors=sensors, usual=sensors)
+        assert len(list(replica_notes(diagnosed(watched)))) == said
 
 
 def test_a_slow_gpu_is_named_and_an_even_pair_is_not():

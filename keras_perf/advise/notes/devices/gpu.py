@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
-from keras_perf.analyse.hardware.gpu_busy import watched
+from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -45,8 +45,8 @@ class Gpu:
         return self.run.sensors.get(f"gpu/{self.index}/{name}")
 
     def activity(self, name: str) -> float | None:
-        """The same of what tells how busy it is; None where it was hardly watched, too."""
-        return self.get(name) if watched(self.run) else None
+        """What tells how busy it is, in a usual interval; None where it was hardly watched, too."""
+        return usual_of_gpus(self.run, name).get(self.index)
 
 
 def gpu_notes(run: Diagnosed) -> Iterator[str]:

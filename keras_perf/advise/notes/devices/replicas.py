@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.devices.gpu import BUSY_PCT
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.from_traces.traced_exchange import slow_gpu
+from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms
 
@@ -37,7 +38,7 @@ def replica_notes(run: Diagnosed) -> Iterator[str]:
 
 def _all_busy(summary: Summary) -> bool:
     """Every GPU that was sampled has enough to do, however few the examples."""
-    busy = summary.of_gpus("utilization_pct").values()
+    busy = usual_of_gpus(summary, "utilization_pct").values()
     return bool(busy) and min(busy) >= BUSY_PCT
 
 

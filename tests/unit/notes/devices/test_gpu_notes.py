@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import diagnosed, summary
 
@@ -98,6 +100,13 @@ def test_of_a_gpu_that_was_watched_for_less_than_a_second_nothing_is_said_of_wha
     for steps, said in ((90, 0), (100, 1)):
         run = summary(steps, sensors=sensors, input_wait=5.0, compute=5.0)
         assert sum("starves" in each for each in gpu_notes(diagnosed(run))) == said
+
+
+def test_an_interval_in_which_it_idled_while_a_trial_compiled_makes_no_gpu_starve():
+    run = summary(sensors={"gpu/0/utilization_pct": 40.0}, input_wait=5.0, compute=5.0)
+    for usual, said in ((40.0, 1), (90.0, 0)):
+        told = replace(run, usual={"gpu/0/utilization_pct": usual})
+        assert sum("starves" in each for each in gpu_notes(diagnosed(told))) == said
 
 
 @pytest.mark.parametrize(
