@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from keras_perf.analyse.of_intervals.epoch_begins import begins_for_one
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.times.outlier import Cause
 
@@ -13,7 +14,7 @@ class Refills:
     """Epochs that began with waiting for a shuffle, those of the warm-up left out.
 
     Attributes:
-        count: of them.
+        count: of those that no capture holds.
         each_ms: mean wait, longer than that of other steps by so much.
         per_step_ms: all of it, shared among all steps.
         share: of the steps' time, 0 to 1.
@@ -33,5 +34,5 @@ def refills_of(summary: Summary) -> Refills | None:
     count, total_ms = summary.facts.outliers.of(Cause.SHUFFLE)
     if not count or not total_ms or not summary.after_warmup or not summary.step_ms:
         return None
-    per_step_ms = total_ms / summary.after_warmup
+    per_step_ms = total_ms * begins_for_one(summary.facts) / summary.after_warmup
     return Refills(count, total_ms / count, per_step_ms, per_step_ms / summary.step_ms)

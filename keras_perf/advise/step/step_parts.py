@@ -14,7 +14,7 @@ from keras_perf.advise.step.computing import (
 )
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
 from keras_perf.analyse.cpu_share import crowded
-from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS
+from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS, begins_for_one
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.times.outlier import Cause
@@ -180,10 +180,11 @@ def _paces_ms(step_ms: float, known_ms: float) -> float:
 def stalled(summary: Summary, *causes: Cause) -> float:
     """Waits far longer than usual, of these causes, in milliseconds per step."""
 
-    def per_step_ms(some: Iterable[Cause], steps: int) -> float:
+    def per_step_ms(some: Iterable[Cause], steps: float) -> float:
         _, total_ms = summary.facts.outliers.of(*some)
         return total_ms / max(1, steps)
 
     at_begins = set(AT_BEGINS) & set(causes)
     amid_epochs = set(causes) - at_begins
-    return per_step_ms(at_begins, summary.after_warmup) + per_step_ms(amid_epochs, summary.steps)
+    all_steps = summary.after_warmup / begins_for_one(summary.facts)
+    return per_step_ms(at_begins, all_steps) + per_step_ms(amid_epochs, summary.steps)

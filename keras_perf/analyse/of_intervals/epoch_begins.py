@@ -31,22 +31,38 @@ def steps_after_warmup(facts: RunFacts, intervals: pd.DataFrame) -> int:
     return max(measured, last - length.first_step - facts.outside.warmup_steps)
 
 
+def begins_for_one(facts: RunFacts) -> float:
+    """How many epochs began for each whose first step no capture holds; 1 where none does.
+
+    Those of the warm-up are left out: so is the first one, always.
+    """
+    length, outside = facts.length, facts.outside
+    each, first, last = length.epoch_steps, length.first_step, length.last_step
+    if not facts.captures or outside is None or not each or first is None or last is None:
+        return 1.0
+    begins = [step for step in range(first, last, each) if step >= first + outside.warmup_steps]
+    held = [(capture.first_step, capture.last_step) for capture in facts.captures]
+    known = [step for step in begins if not any(begin <= step < end for begin, end in held)]
+    return len(begins) / len(known) if known else 1.0
+
+
 def counted_as_they_come(
     intervals: pd.DataFrame, facts: RunFacts, refills: pd.Series | None
 ) -> pd.DataFrame:
-    """Intervals in which what comes once an epoch counts by the share of steps that are measured.
+    """Intervals in which what comes once an epoch counts as often as in the training.
 
-    Trials and captures leave out steps amid epochs, and seldom those that begin one: of these
-    there are more among the measured steps than in the training. Of a wait that was long against
-    usual ones only that share is left, in the wait for input and in the step; `LESS` has the rest.
+    Trials leave out steps amid epochs and never those that begin one, captures leave out either:
+    of these there are more among the measured steps than in the training, or fewer. A wait that
+    was long against usual ones counts less for that, or more, in the wait for input and in the
+    step; `LESS` has by how much less.
 
     Arguments:
         intervals: as in `Summary.intervals`, as they were measured.
         facts: of the training; of its new iterators those count so that it names one by one.
         refills: how many ms each of a shuffle was too long, by its step; None if there was none.
 
-    What it cannot see: an epoch's begin that was captured, which is left out with its refill; a
-    first step that takes longer than usual ones, and not far longer.
+    What it cannot see: whether a begin that was captured waited as the others did; a first step
+    that takes longer than usual ones, and not far longer.
     """
     known = pd.Series(dtype=float) if refills is None else refills.dropna()
     begins = list(zip(known.index.tolist(), known.tolist(), strict=True))
@@ -58,7 +74,8 @@ def counted_as_they_come(
     ]
     if not begins or "input_wait" not in intervals or not len(intervals):
         return intervals
-    left_out = 1.0 - float(intervals["steps"].sum()) / steps_after_warmup(facts, intervals)
+    measured = float(intervals["steps"].sum()) / steps_after_warmup(facts, intervals)
+    left_out = 1.0 - measured * begins_for_one(facts)
     long_ms = np.zeros(len(intervals))
     steps = [step for step, _ in begins]
     rows = np.searchsorted(intervals.index.to_numpy(), steps, side="right")

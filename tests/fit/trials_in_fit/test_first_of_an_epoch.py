@@ -1,6 +1,7 @@
 """An epoch's first execution fills the buffer of a shuffle: that is no trial's time."""
 
 import time
+from statistics import mean
 
 import programs
 import pytest
@@ -47,6 +48,14 @@ def fit(callbacks):
     programs.model().fit(shuffled(), epochs=EPOCHS, verbose=0, shuffle=False, callbacks=callbacks)
 
 
+def counts_each_begin(found, steady, begins):
+    """A step is told as all after the warm-up are, of which one an epoch is as long as `begins`."""
+    usual_ms = mean(e.cycle_ns / 1e6 for e in steady if e.first_step % EPOCH)
+    longer_ms = mean(e.cycle_ns / 1e6 - usual_ms for e in begins)
+    step_ms = usual_ms + longer_ms * (EPOCHS - 1) / found.summary.after_warmup
+    assert found.breakdown["step"] == pytest.approx(step_ms, rel=0.1)
+
+
 def test_no_trial_takes_its_place(tmp_path):
     remembers = Remembers(tmp_path)
     fit([remembers])
@@ -75,9 +84,19 @@ def test_it_counts_once_an_epoch_though_trials_leave_out_other_steps(tmp_path):
     steady = [e for e in remembers.seen if e.kind is Kind.STEADY]
     begins = [e for e in steady if e.first_step % EPOCH == 0]
     assert len(begins) == EPOCHS - 1
-    usual_ns = [e.cycle_ns for e in steady if e.first_step % EPOCH]
-    assert len(usual_ns) < 0.9 * (EPOCH - 1) * EPOCHS
-    usual_ms = sum(usual_ns) / len(usual_ns) / 1e6
-    longer_ms = sum(e.cycle_ns / 1e6 - usual_ms for e in begins)
-    step_ms = usual_ms + longer_ms / found.summary.after_warmup
-    assert found.breakdown["step"] == pytest.approx(step_ms, rel=0.1)
+    assert len(steady) - len(begins) < 0.9 * (EPOCH - 1) * EPOCHS
+    counts_each_begin(found, steady, begins)
+
+
+@programs.needs_gap_times
+@pytest.mark.timing
+def test_one_that_a_capture_holds_counts_as_the_others(tmp_path):
+    remembers = Remembers(tmp_path)
+    captures = kp.WindowedProfiler(tmp_path, warmup_steps=2 * EPOCH - 2, active_steps=4)
+    fit([remembers, captures, kp.StepGapDetector(tmp_path)])
+    found = kp.diagnose(tmp_path)
+    assert 2 * EPOCH in {e.first_step for e in remembers.seen if e.kind is Kind.PROFILED}
+    steady = [e for e in remembers.seen if e.kind is Kind.STEADY]
+    begins = [e for e in steady if e.first_step % EPOCH == 0]
+    assert len(begins) == EPOCHS - 2
+    counts_each_begin(found, steady, begins)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from damaged import CONTEXT
 from hand_built import facts_of, frame, point
 
 from keras_perf.advise.step.step_parts import stalled
-from keras_perf.analyse.of_intervals.epoch_begins import as_measured
+from keras_perf.analyse.of_intervals.epoch_begins import as_measured, begins_for_one
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.records.run.times.outlier import Cause
@@ -103,6 +104,48 @@ def test_what_is_drawn_is_what_was_logged():
     drawn = as_measured(found.intervals)
     assert list(drawn["step"]) == pytest.approx([4.0, 16.0, 4.0, 16.0])
     assert list(drawn["input_wait"]) == pytest.approx([1.0, 13.0, 1.0, 13.0])
+
+
+def capture(first: int, last: int) -> Any:
+    return CONTEXT["captures"][0] | {"first_step": first, "last_step": last}
+
+
+def test_a_begin_that_was_captured_counts_as_those_that_were_measured():
+    # Of the four after the warm-up, at 50, 100, 150 and 200, a capture holds one.
+    events = [event(50, 300.0), event(100, 300.0), event(150, 300.0)]
+    found = half_of_the_steps(*events, captures=[capture(200, 205)])
+    assert begins_for_one(found.facts) == pytest.approx(4 / 3)
+    assert stalled(found, Cause.SHUFFLE) == pytest.approx(4 * 300.0 / 200)
+    refills = refills_of(found)
+    assert refills is not None
+    assert (refills.count, refills.per_step_ms) == (3, pytest.approx(6.0))
+
+
+def test_what_captures_leave_out_of_an_epoch_s_begins_is_added():
+    # All other steps are measured: 110 after 80, of which one epoch's begin is captured.
+    found = half_of_the_steps(
+        event(150, 300.0), first_step=80, last_step=190, captures=[capture(128, 135)]
+    )
+    assert begins_for_one(found.facts) == 2.0
+    assert found.step_ms == pytest.approx(4.0 + 6.0 + 300.0 / 100)
+
+
+@pytest.mark.parametrize(
+    "captures",
+    [
+        [],
+        # Amid an epoch.
+        [capture(110, 120)],
+        # Of the warm-up.
+        [capture(0, 5)],
+        # All of it: nothing tells of a begin.
+        [capture(0, 210)],
+    ],
+)
+def test_captures_that_leave_out_no_begin_or_all_of_them_change_nothing(captures):
+    found = half_of_the_steps(event(50, 300.0), event(150, 300.0), captures=captures)
+    assert begins_for_one(found.facts) == 1.0
+    assert found.step_ms == pytest.approx(7.0)
 
 
 def test_of_a_training_that_goes_on_the_newest_interval_is_the_end():
