@@ -24,9 +24,9 @@ BY_ID = {program.name: program for program in (*OF_INPUT, *OF_SOURCES, *OF_TRAIN
 
 ELSEWHERE = {
     *("enable-xla", "mixed-precision", "multiples-of-8", "larger-batch", "gpu-thread-mode"),
-    *("balance-workers", "reduce-in-half-precision"),
+    *("balance-workers", "reduce-in-half-precision", "async-callback"),
 }
-"""Advice for GPUs and for several workers, none of which these programs have."""
+"""Advice for GPUs, for several workers and for JAX, none of which these programs have."""
 
 
 def advice(id: str, action: str = "", **evidence) -> Recommendation:

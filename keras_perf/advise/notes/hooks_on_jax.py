@@ -13,7 +13,8 @@ OFTEN = 0.1
 def hook_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two on hooks that training waits for, and on those that read the state."""
     settings = run.facts.settings
-    if hooks := settings.waiting_hooks:
+    hooks = settings.waiting_hooks
+    if hooks and "async-callback" not in run.advised:
         yield (
             f"For {listed(hooks)}, training waits for the result of each step before it "
             "prepares the next one. Where such a hook only looks and may be called later, from "

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.rules.async_callback import async_callback
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
@@ -49,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     cache,
     cheaper_shuffle,
     amortize_callback,
+    async_callback,
     call_the_model,
     raise_steps_per_execution,
     tune_gc,

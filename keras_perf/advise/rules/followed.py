@@ -66,6 +66,11 @@ def runs_more_steps(facts: RunFacts, advice: Recommendation) -> bool | None:
     return None if advised is None else facts.settings.steps_per_execution >= int(advised)
 
 
+def no_hook_waits(facts: RunFacts, _: Recommendation) -> bool:
+    """Keras reads no step's result in the thread that trains."""
+    return not facts.settings.waiting_hooks
+
+
 def exchanges_less(facts: RunFacts, advice: Recommendation) -> bool:
     """Fewer bytes are exchanged."""
     known = facts.exchange

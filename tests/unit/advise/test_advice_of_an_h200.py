@@ -49,6 +49,14 @@ def test_what_half_precision_gained_lies_in_the_predicted_interval(told, name):
     assert advice.low <= ABOUT["measured"][name]["mixed-precision"] <= advice.high
 
 
+def test_a_hook_that_is_not_waited_for_gains_what_a_step_was_shorter_without(told):
+    [advice] = [each for each in told["jax-waits"].recommendations if each.id == "async-callback"]
+    measured = told["jax-waits"].breakdown["step"] / told["jax"].breakdown["step"]
+    assert advice.low <= measured <= advice.high
+    assert advice.predicted_speedup == pytest.approx(measured, rel=0.05)
+    assert "runs kernels for 2.3 ms of a step of 3.7 ms" in advice.reason
+
+
 def test_twice_the_batch_gains_what_launching_costs(told):
     """Where a hook waits, of the same steps; it was measured without the hook."""
     [advice] = [a for a in told["tensorflow-waits"].recommendations if a.id == "larger-batch"]

@@ -1,0 +1,104 @@
+"""A batch hook that may be called late, on JAX: what is advised and what that gains, as JSON.
+
+Arguments: a folder for the run.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import keras
+import numpy as np
+
+import keras_perf as kp
+
+BATCH, STEPS, TURNS = 128, 60, 5
+
+
+class Looks(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.loss = logs["loss"]
+
+
+class Reads(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.weights = self.model.get_weights()
+
+
+class Epochs(keras.callbacks.Callback):
+    """Seconds of each epoch but the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.seconds = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.begin = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch:
+            self.seconds.append(time.perf_counter() - self.begin)
+
+
+class Batches(keras.utils.PyDataset):
+    """Sleeps for each of them."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        random = np.random.default_rng(0)
+        self.x = random.normal(size=(BATCH, 256)).astype("float32")
+        self.seconds = seconds
+
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, number):
+        time.sleep(self.seconds)
+        return self.x, self.x[:, :1]
+
+
+def model():
+    keras.utils.clear_session(free_memory=False)
+    keras.utils.set_random_seed(1)
+    dense = [keras.layers.Dense(512, activation="relu") for _ in range(4)]
+    made = keras.Sequential([keras.Input((256,)), *dense, keras.layers.Dense(1)])
+    made.compile("adam", "mse")
+    return made
+
+
+def epoch_s(made, seconds, *hooks):
+    watch = Epochs()
+    made.fit(Batches(seconds), epochs=3, verbose=0, shuffle=False, callbacks=[watch, *hooks])
+    return statistics.median(watch.seconds)
+
+
+def advised(made, name, seconds, *hooks):
+    folder = f"{sys.argv[1]}/{name}"
+    ours = kp.perf_callbacks(folder, profiler=False, gpu=False, summary=False)
+    made.fit(Batches(seconds), epochs=4, verbose=0, shuffle=False, callbacks=[*hooks, *ours])
+    found = kp.diagnose(folder)
+    advice = {
+        each.id: [each.low, each.predicted_speedup, each.high, each.action]
+        for each in found.recommendations
+    }
+    return {"advice": advice, "text": str(found)}
+
+
+def main():
+    made = model()
+    step_s = epoch_s(made, 0.0, Looks()) / STEPS
+    late = Looks()
+    late.async_safe = True
+    turns = [(epoch_s(made, step_s, Looks()), epoch_s(made, step_s, late)) for _ in range(TURNS)]
+    found = {
+        "gain": statistics.median(waits / goes_on for waits, goes_on in turns),
+        "waits": advised(made, "waits", step_s, Looks()),
+        "late": advised(made, "late", step_s, late),
+        "reads": advised(made, "reads", step_s, Looks(), Reads()),
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

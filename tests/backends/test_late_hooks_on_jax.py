@@ -1,0 +1,46 @@
+"""What training on JAX gains once it waits for no batch hook: as predicted, and by a clock."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+pytestmark = [pytest.mark.whole, pytest.mark.xdist_group("timing"), pytest.mark.timeout(600)]
+
+WAITS = "training waits for the result of each step before it prepares the next one"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    environ = os.environ | {"KERAS_BACKEND": "jax", "CUDA_VISIBLE_DEVICES": ""}
+    script, folder = Path(__file__).with_name("late_hooks.py"), tmp_path_factory.mktemp("late")
+    ran = subprocess.run(
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, env=environ
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.timing
+def test_what_was_gained_lies_in_the_predicted_interval(found):
+    low, expected, high, action = found["waits"]["advice"]["async-callback"]
+    assert expected > 1.05
+    assert low <= found["gain"] <= 1.1 * high
+    assert "class Looks(keras.callbacks.Callback):\n    async_safe = True" in action
+    assert found["waits"]["text"].count(WAITS) == 1
+
+
+def test_a_hook_that_is_called_late_is_advised_no_more(found):
+    assert "async-callback" not in found["late"]["advice"]
+    assert WAITS not in found["late"]["text"]
+
+
+def test_beside_one_that_reads_the_model_nothing_is_advised_and_both_are_named(found):
+    assert "async-callback" not in found["reads"]["advice"]
+    assert WAITS in found["reads"]["text"]
+    assert "Reads.on_train_batch_end read self.model" in found["reads"]["text"]
