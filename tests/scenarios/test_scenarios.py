@@ -62,7 +62,9 @@ def complaint(scenario, log_dir):
     profiler = {"active_steps": 8} if scenario.traced else False
     scenario.train(kp.perf_callbacks(log_dir, profiler=profiler), **arguments)
     found = kp.diagnose(log_dir)
-    advised = [advice.id for advice in found.recommendations]
+    # On JAX a stopwatch in a batch hook has training wait for each step, and is told so.
+    told_to_us = ("async-callback",) if bottlenecks.MEASURED else ()
+    advised = [each.id for each in found.recommendations if each.id not in told_to_us]
     wrong = []
     crowded = scenario.needs_cores and not bottlenecks.has_spare_cores(found)
     # Where the verdict cannot be told, that has to be said.
