@@ -89,7 +89,7 @@ def _called_late(name: str) -> str:
     if name in SAVES:
         return (
             f"saves = keras.callbacks.{name}(...)\n"
-            "saves.async_safe = True  # once an epoch is not in a batch"
+            "saves.async_safe = True  # it saves once an epoch, and does nothing in a batch"
         )
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
