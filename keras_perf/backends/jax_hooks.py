@@ -8,8 +8,14 @@ from typing import Any
 
 import keras
 
+from keras_perf.observation.facts.reached_code import names_in, own_code, reached
 from keras_perf.observation.of_calls.calling_hook import calling_hook
+from keras_perf.observation.of_fit.found_hooks import once_an_epoch
 from keras_perf.trials.backends.jax_state import SYNC
+
+END_HOOKS = "on_train_batch_end", "on_batch_end"
+SAVES = keras.callbacks.BackupAndRestore, keras.callbacks.ModelCheckpoint
+"""Callbacks of Keras's own that save in batches, or once an epoch."""
 
 
 def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[str]:
@@ -25,6 +31,37 @@ def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list
         and not isinstance(callback, added)
         and not getattr(callback, "async_safe", False)
     )
+
+
+def late_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[str]:
+    """Those for which training waits, and that may be called late, from another thread.
+
+    Keras's own that save once an epoch do nothing in a batch; of the user's own, the code shows
+    whether they name the model, which is another step's by then, or deleted.
+
+    What it cannot see: what code does with a model that it has under another name.
+    """
+    waiting = set(waiting_hooks(hooks := list(hooks)))
+    return sorted({owner for each, owner in hooks if owner in waiting and _may_be_late(each)})
+
+
+def _may_be_late(callback: keras.callbacks.Callback) -> bool:
+    if type(callback) in SAVES:
+        return once_an_epoch(callback)
+    found = [getattr(callback, hook, None) for hook in END_HOOKS]
+    own = [hook for hook in found if not _is_default(hook)]
+    return bool(own) and not any(map(_names_the_model, own))
+
+
+def _is_default(hook: Any) -> bool:
+    defaults = [getattr(keras.callbacks.Callback, name) for name in END_HOOKS]
+    return getattr(hook, "__func__", None) in defaults
+
+
+def _names_the_model(hook: Any) -> bool:
+    """Or it is not the user's own code, of which nothing is known."""
+    codes = [code for each in reached(hook) if (code := own_code(each.value)) is not None]
+    return own_code(hook) is None or any("model" in names_in(code) for code in codes)
 
 
 class StateReads:

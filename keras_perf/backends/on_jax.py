@@ -15,7 +15,7 @@ from keras_perf.backends.jax_facts import (
     gpus,
     jax_facts,
 )
-from keras_perf.backends.jax_hooks import StateReads, waiting_hooks
+from keras_perf.backends.jax_hooks import StateReads, late_hooks, waiting_hooks
 from keras_perf.backends.jax_input import JaxInput
 from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
@@ -115,7 +115,9 @@ class OnJax:
             **distribution_facts(),
             "tries_steps": lambda: False,
             "compiles_executions": lambda: compiles_executions(model),
+            "run_eagerly": lambda: bool(model.run_eagerly or not model.jit_compile),
             "waiting_hooks": lambda: waiting_hooks(self._hooks()),
+            "late_hooks": lambda: late_hooks(self._hooks()),
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,

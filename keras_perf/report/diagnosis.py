@@ -133,6 +133,8 @@ class Diagnosis(Told):
         """What to do with the recommendations, or why there are none."""
         if self.summary.facts.calls_only:
             return "Recommendations with a predicted gain are given for training only."
+        if not self.summary.steps:
+            return "Without a measured step there are no recommendations."
         if self.summary.steps < ENOUGH_STEPS:
             return "There are too few steps for recommendations: train longer."
         if not self.recommendations:

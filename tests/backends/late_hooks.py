@@ -26,6 +26,17 @@ class Reads(keras.callbacks.Callback):
         self.weights = self.model.get_weights()
 
 
+class Stops(keras.callbacks.Callback):
+    """Reads the model where something is wrong, which it never is."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        if not np.isfinite(logs["loss"]):
+            self.stop()
+
+    def stop(self):
+        self.model.stop_training = True
+
+
 class Epochs(keras.callbacks.Callback):
     """Seconds of each epoch but the first."""
 
@@ -91,11 +102,15 @@ def main():
     late = Looks()
     late.async_safe = True
     turns = [(epoch_s(made, step_s, Looks()), epoch_s(made, step_s, late)) for _ in range(TURNS)]
+    saves = keras.callbacks.ModelCheckpoint(f"{sys.argv[1]}/saved.keras")
     found = {
         "gain": statistics.median(waits / goes_on for waits, goes_on in turns),
         "waits": advised(made, "waits", step_s, Looks()),
         "late": advised(made, "late", step_s, late),
         "reads": advised(made, "reads", step_s, Looks(), Reads()),
+        "stops": advised(made, "stops", step_s, Stops()),
+        "keras's own": advised(made, "own", step_s, keras.callbacks.TerminateOnNaN()),
+        "saves": advised(made, "saves", step_s, saves),
     }
     print(json.dumps(found))
 

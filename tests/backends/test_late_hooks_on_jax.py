@@ -40,6 +40,18 @@ def test_a_hook_that_is_called_late_is_advised_no_more(found):
     assert WAITS not in found["late"]["text"]
 
 
+@pytest.mark.parametrize("name", ["stops", "keras's own"])
+def test_a_hook_that_may_read_the_model_is_named_and_not_advised_to_be_late(found, name):
+    assert "async-callback" not in found[name]["advice"]
+    assert WAITS in found[name]["text"]
+    assert "none may have that reads or changes self.model" in found[name]["text"]
+
+
+def test_a_checkpoint_that_saves_once_an_epoch_is_advised_to_be(found):
+    *_, action = found["saves"]["advice"]["async-callback"]
+    assert action.endswith("keras.callbacks.ModelCheckpoint(...)\ncalled_late.async_safe = True")
+
+
 def test_beside_one_that_reads_the_model_nothing_is_advised_and_both_are_named(found):
     assert "async-callback" not in found["reads"]["advice"]
     assert WAITS in found["reads"]["text"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Change, on_compute
 from keras_perf.advise.situation import Situation
+from keras_perf.records.run.library import on_jax
 
 MOSTLY_PYTHON_CORES = 1.3
 """Operations large enough to matter use several cores; Python uses one. Small ones use one too."""
@@ -15,6 +16,9 @@ IN_GRAPH = 0.6
 """Of what operations compute one by one, so much is left in a graph, which fuses some and runs
 others side by side. Three MLPs whose steps took 7.7, 8.3 and 14.4 ms, 0.7, 1.1 and 6.5 of them in
 operations, took 0.7, 1.0 and 3.9 ms compiled."""
+
+LEAST_ON_JAX = 0.01
+"""MLPs whose steps took 13 to 42 ms there took 0.3 to 0.7 compiled; a convolution's 0.2 to 0.3."""
 
 
 def share_of_operations(situation: Situation) -> float | None:
@@ -42,8 +46,9 @@ def compiled(situation: Situation) -> Change:
     """What is left of computing in a graph; where the operations' share is not known, a guess."""
     operating = share_of_operations(situation)
     if operating is None:
-        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
-        return on_compute(0.5, 0.13, 0.05) if mostly_python else on_compute(0.95, 0.6, 0.3)
+        if cores_used(situation) >= MOSTLY_PYTHON_CORES:
+            return on_compute(0.95, 0.6, 0.3)
+        return on_compute(0.5, 0.13, LEAST_ON_JAX if on_jax(situation.facts) else 0.05)
     own, python = OPERATION_SHARE * (1 - operating), 1 - operating
     computing = max(0.0, operating - own)
     return on_compute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
+from keras_perf.records.run.run_facts import Settings
 
 OFTEN = 0.1
 """A hook that reads the state in fewer of the steps is none to speak of."""
@@ -17,9 +18,7 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
     if hooks and "async-callback" not in run.advised:
         yield (
             f"For {listed(hooks)}, training waits for the result of each step before it "
-            "prepares the next one. Where such a hook only looks and may be called later, from "
-            "another thread, async_safe = True on its callback lets training go on. What that "
-            "gains was not measured: train again and compare."
+            f"prepares the next one. {_late(settings)}"
         )
     least = max(10, OFTEN * run.facts.length.steps)
     reads = sorted(hook for hook, times in settings.state_reads.items() if times >= least)
@@ -29,3 +28,16 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
             "model and optimizer is handed back to its variables and collected again for the next "
             "step. At an epoch's end it is there without that."
         )
+
+
+def _late(settings: Settings) -> str:
+    if set(settings.waiting_hooks) <= set(settings.late_hooks):
+        return (
+            "As far as their code shows they may be called later, from another thread: "
+            "async_safe = True on their callbacks lets training go on. What that gains was not "
+            "measured: train again and compare."
+        )
+    return (
+        "It would go on if each of their callbacks could be called later, from another thread, and "
+        "had async_safe = True, which none may have that reads or changes self.model."
+    )

@@ -81,7 +81,8 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
 
 
 def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
-    early = "options.experimental_warm_start = True begins with it while TensorFlow traces"
+    begins = "options.experimental_warm_start = True begins with it while TensorFlow traces"
+    early = "" if on_jax(facts) else f" tf.data.Options: {begins}."
     if (spent.fill_s or 0.0) >= LONG_S:
         chain = next(c for c in facts.input.chains if any(s.kind == "shuffle" for s in c))
         place = next(n for n, stage in enumerate(chain) if stage.kind == "shuffle")
@@ -89,12 +90,13 @@ def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
         before = "" if not _maps_before(chain, place) else ", or put it before the map"
         yield (
             f"Before the first batch {held} fills its buffer, for about {in_s(spent.fill_s)}: a "
-            f"smaller one fills faster and mixes less{before}. tf.data.Options: {early}."
+            f"smaller one fills faster and mixes less{before}.{early}"
         )
-    elif facts.input.input_kind == "tf.data":
+    elif facts.input.input_kind == "tf.data" and not on_jax(facts):
         yield (
-            f"Training waits {in_s(spent.parts['first_batch'])} for the first batch and for its "
-            f"graph to be prepared. tf.data.Options: {early}."
+            f"Training waits {in_s(spent.parts['first_batch'])} for the first batch and for the "
+            "graphs of input and step to be prepared; which of them takes it is not told apart. If "
+            f"next(iter(dataset)) takes as long: {begins}."
         )
 
 

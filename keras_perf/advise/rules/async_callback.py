@@ -18,11 +18,8 @@ SIDE_BY_SIDE = 0.0, 0.85, 1.0
 """Of what device and host can do at the same time, so much they do: worst, expected, best. On an
 H200 whose kernels took 2.3 ms of a step of 3.7 it was 0.87."""
 
-SAVES = "BackupAndRestore", "ModelCheckpoint", "OrbaxCheckpoint"
-"""Keras's callbacks whose batch hook reads the model, unless they save once an epoch."""
-
-READS = "SwapEMAWeights", "TensorBoard"
-"""Those whose batch hook reads or changes it in any case."""
+OF_KERAS = "BackupAndRestore", "LambdaCallback", "ModelCheckpoint"
+"""Classes that are not the user's, of which one callback is told."""
 
 
 @rule("async-callback", followed=no_hook_waits)
@@ -35,9 +32,10 @@ def async_callback(situation: Situation) -> Recommendation | None:
 
     What it cannot see: whether the user's own hook may be called late, from another thread.
     """
-    hooks = situation.facts.settings.waiting_hooks
-    computes_ms = situation.summary.parts.get("compute")
-    if not hooks or not computes_ms or not all(_may_be_late(situation, each) for each in hooks):
+    settings, computes_ms = situation.facts.settings, situation.summary.parts.get("compute")
+    hooks, reads = settings.waiting_hooks, {*map(_class_of, settings.state_reads)}
+    late = [hook for hook in settings.late_hooks if _class_of(hook) not in reads]
+    if not hooks or not computes_ms or not set(hooks) <= set(late):
         # Keras waits as long as one of them is left.
         return None
     busy, step_ms = busy_share(situation.summary), situation.summary.step_ms
@@ -73,24 +71,13 @@ def async_callback(situation: Situation) -> Recommendation | None:
     )
 
 
-def _may_be_late(situation: Situation, hook: str) -> bool:
-    """None of the callback's hooks is known to read the model while an epoch runs."""
-    settings, name = situation.facts.settings, _class_of(hook)
-    if name in READS or name in map(_class_of, settings.state_reads):
-        return False
-    return name not in SAVES or hook in settings.once_an_epoch
-
-
 def _class_of(hook: str) -> str:
     return hook.partition(".")[0]
 
 
 def _called_late(name: str) -> str:
-    if name in SAVES:
-        return (
-            f"saves = keras.callbacks.{name}(...)\n"
-            "saves.async_safe = True  # it saves once an epoch, and does nothing in a batch"
-        )
+    if name in OF_KERAS:
+        return f"called_late = keras.callbacks.{name}(...)\ncalled_late.async_safe = True"
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
         "    async_safe = True  # its batch hooks may be called late, from another thread: they\n"

@@ -15,6 +15,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.run.library import on_jax
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
@@ -135,6 +136,9 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     if settings.eager_functions or settings.in_a_loop:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
+    elif on_jax(situation.facts):
+        setting = "run_eagerly=True, or jit_compile=False,"
+        action = "model.compile(..., run_eagerly=False, jit_compile=True)"
     reason = f"{setting} runs every operation from Python; it is meant for debugging."
     evidence = {"compute_ms": situation.summary.parts.get("compute")}
     operating = share_of_operations(situation)

@@ -28,12 +28,18 @@ def _calls(stage: Stage) -> float:
 
 
 def _takes_batches(name: str, situation: Situation) -> bool:
-    """Nothing that the function of this map does is for one example only, as far as is known."""
+    """Nothing that the function of this map does is for one example only, as far as is known.
+
+    And somebody wrote it: those inside a function of Keras's that makes a dataset, as
+    `keras.utils.timeseries_dataset_from_array` does, have neither a name nor a line.
+    """
     known = situation.facts.input
     written = [stage for stage in known.written if stage.kind == "map"]
     running = [stage for stage in situation.model.stages if runs_in_pool(stage)]
     if len(known.chains) == 1 and len(written) == len(running):
         written = [written[running.index(name)]]
+    if written and not any(stage.function or stage.source for stage in written):
+        return False
     return not any(stage.one_at_a_time for stage in written)
 
 

@@ -313,13 +313,21 @@ def test_a_map_fused_with_its_batch_is_called_once_per_example():
 
 def graph(*one_at_a_time: bool) -> dict[str, Any]:
     """A dataset of so many maps."""
-    maps = [{"kind": "map", "one_at_a_time": each} for each in one_at_a_time]
+    maps = [{"kind": "map", "function": "mapped", "one_at_a_time": each} for each in one_at_a_time]
     return {"dataset": {"chains": [[{"kind": "tensor_slice"}, *maps]]}}
 
 
 def test_a_map_that_decodes_one_example_at_a_time_is_not_told_to_take_batches():
     assert batched_first(context=graph(False)) is not None
     assert batched_first(context=graph(True)) is None
+
+
+def test_a_map_that_nobody_wrote_as_inside_a_function_of_keras_is_left_alone():
+    unnamed = {"dataset": {"chains": [[{"kind": "tensor_slice"}, {"kind": "map"}]]}}
+    assert batched_first(context=unnamed) is None
+    line = {"file": "train.py", "line": 3, "name": ""}
+    unnamed["dataset"]["chains"][0][1]["source"] = line
+    assert batched_first(context=unnamed) is not None
 
 
 def test_of_two_maps_the_one_that_can_take_batches_is_named():
