@@ -71,25 +71,28 @@ class StateReads:
 
     Arguments:
         model: being trained.
+        told: called after that where no hook asked for it: at an epoch's end Keras does.
 
     Attributes:
         counts: by `Class.hook`, how often it had the state handed back within an epoch.
     """
 
-    def __init__(self, model: keras.Model) -> None:
+    def __init__(self, model: keras.Model, told: Callable[[], None]) -> None:
         self.counts: Counter[str] = Counter()
-        self._model = model
+        self._model, self._told = model, told
         self._original: Callable[[], Any] | None = getattr(model, SYNC, None)
         if self._original is not None and SYNC not in vars(model):
             vars(model)[SYNC] = self._sync
 
     def _sync(self) -> None:
-        if not getattr(self._model, "_jax_state_synced", True):
-            owner = calling_hook()
-            if owner is not None:
-                self.counts[owner] += 1
+        synced = getattr(self._model, "_jax_state_synced", True)
+        owner = None if synced else calling_hook()
+        if owner is not None:
+            self.counts[owner] += 1
         assert self._original is not None
         self._original()
+        if owner is None and not synced:
+            self._told()
 
     def restore(self) -> None:
         """Leaves the model as it was; again does nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ import keras
 from keras_perf.backends.jax_batches import Batches, described
 from keras_perf.backends.jax_input import TimedIterator
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
+from keras_perf.observers.steps.timeline import Row
 from keras_perf.trials.backends.jax_training import shares_executions
 
 
@@ -40,7 +43,8 @@ class StandIn:
         self.state: Any = None
         self._called = False
         self._state: Any = None
-        self._log: Any = None
+        self._at_work: deque[tuple[Row, Any]] = deque()
+        self._awaits: threading.Thread | None = None
         self.batches = Batches()
         self._timed: TimedIterator | None = None
 
@@ -54,30 +58,59 @@ class StandIn:
         if timed is None or timed.source is not iterator:
             timed = TimedIterator(iterator, self._timeline, self.batches, self._now)
             self._timed = timed
-        self._note_if_done(self._log)
+        self.note_what_is_done()
         self._state = state
         result = self.execute(timed)
-        self._log = _an_array(result[0])
-        self._note_if_done(self._log)
+        row, log = self._timeline.newest, _an_array(result[0])
+        if row is not None and log is not None:
+            self._at_work.append((row, log))
+        self.note_what_is_done()
         return result
 
-    def _note_if_done(self, log: Any) -> None:
-        """Whoever reads the logs in another thread may come to know of it only later."""
-        try:
-            done = log is not None and log.is_ready()
-        except RuntimeError:
-            # Somebody has deleted the array.
-            done, self._log = False, None
-        if done:
-            self._timeline.ready(self._now())
-            self._log = None
+    def note_what_is_done(self) -> None:
+        """Who reads the logs in another thread may come to know of it much later.
+
+        That thread waits for the interpreter, and behind hooks that are called late.
+        """
+        at_work = self._at_work
+        while at_work:
+            row, log = at_work[0]
+            if not row.ready:
+                try:
+                    if not log.is_ready():
+                        return
+                    row.ready = self._now()
+                except RuntimeError:
+                    # Somebody has deleted the array.
+                    pass
+            at_work.popleft()
+
+    def await_the_rest(self) -> None:
+        """No execution follows that would tell of the last ones, and hooks may be called late."""
+        self.note_what_is_done()
+        if self._at_work:
+            self._awaits = threading.Thread(target=self._await, args=(tuple(self._at_work),))
+            self._awaits.start()
+            self._at_work.clear()
+
+    def _await(self, at_work: tuple[tuple[Row, Any], ...]) -> None:
+        for row, log in at_work:
+            try:
+                log.block_until_ready()
+            except RuntimeError:
+                # Somebody has deleted the array, or the step failed, which Keras tells.
+                continue
+            row.ready = row.ready or self._now()
 
     def let_go(self) -> None:
         """Training is over: holds neither batches nor what was computed.
 
         Of the state it is called with in another thread meanwhile, the call itself lets go.
         """
-        self._timed = self._log = None
+        self._timed = None
+        self._at_work.clear()
+        if self._awaits is not None:
+            self._awaits.join()
 
     def called(self, function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
         """The train function with the state that is held; it donates it, so it is let go of."""

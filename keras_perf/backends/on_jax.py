@@ -67,7 +67,7 @@ class OnJax:
         """Keras calls it with the state and the iterator."""
         self._stand_in.execute = execute
         self._stand_in.stands_in(model)
-        self._reads = StateReads(model)
+        self._reads = StateReads(model, self._stand_in.await_the_rest)
         return self._stand_in
 
     def input_model(self, iterator: Any) -> InputModel:
@@ -118,12 +118,16 @@ class OnJax:
             "run_eagerly": lambda: bool(model.run_eagerly or not model.jit_compile),
             "waiting_hooks": lambda: waiting_hooks(self._hooks()),
             "late_hooks": lambda: late_hooks(self._hooks()),
+            "late_hooks_s": self._late_hooks_s,
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
             "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,
             "fetched_mib": lambda: batches.mean_mib,
         }
+
+    def _late_hooks_s(self) -> dict[str, float]:
+        return {owner: ns / 1e9 for owner, ns in self.timeline.called_late_ns.items()}
 
     def operations_in_step(self, function: Any, traces: int) -> list[str]:
         """None is known."""

@@ -26,6 +26,13 @@ class Reads(keras.callbacks.Callback):
         self.weights = self.model.get_weights()
 
 
+class Sleeps(keras.callbacks.Callback):
+    async_safe = True
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(0.05)
+
+
 class Stops(keras.callbacks.Callback):
     """Reads the model where something is wrong, which it never is."""
 
@@ -69,10 +76,10 @@ class Batches(keras.utils.PyDataset):
         return self.x, self.x[:, :1]
 
 
-def model():
+def model(width=512):
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(1)
-    dense = [keras.layers.Dense(512, activation="relu") for _ in range(4)]
+    dense = [keras.layers.Dense(width, activation="relu") for _ in range(4)]
     made = keras.Sequential([keras.Input((256,)), *dense, keras.layers.Dense(1)])
     made.compile("adam", "mse")
     return made
@@ -93,7 +100,8 @@ def advised(made, name, seconds, *hooks):
         each.id: [each.low, each.predicted_speedup, each.high, each.action]
         for each in found.recommendations
     }
-    return {"advice": advice, "text": str(found)}
+    parts = {**found.breakdown, **found.summary.outside}
+    return {"advice": advice, "text": str(found), "parts": parts}
 
 
 def main():
@@ -110,6 +118,7 @@ def main():
         "reads": advised(made, "reads", step_s, Looks(), Reads()),
         "stops": advised(made, "stops", step_s, Stops()),
         "keras's own": advised(made, "own", step_s, keras.callbacks.TerminateOnNaN()),
+        "sleeps": advised(model(width=8), "sleeps", 0.0, Sleeps()),
         "saves": advised(made, "saves", step_s, saves),
     }
     print(json.dumps(found))

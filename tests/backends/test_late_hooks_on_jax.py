@@ -47,6 +47,15 @@ def test_a_hook_that_may_read_the_model_is_named_and_not_advised_to_be_late(foun
     assert "none may have that reads or changes self.model" in found[name]["text"]
 
 
+@pytest.mark.timing
+def test_what_a_late_hook_takes_lies_at_an_epoch_s_end_and_in_no_step(found):
+    parts = found["sleeps"]["parts"]
+    assert parts["epoch_rest"] > parts["step"]
+    assert "Sleeps.on_train_batch_end" in found["sleeps"]["text"]
+    assert "each epoch ends when all of its calls are over" in found["sleeps"]["text"]
+    assert WAITS not in found["sleeps"]["text"]
+
+
 def test_a_checkpoint_that_saves_once_an_epoch_is_advised_to_be(found):
     *_, action = found["saves"]["advice"]["async-callback"]
     assert action.endswith("keras.callbacks.ModelCheckpoint(...)\ncalled_late.async_safe = True")

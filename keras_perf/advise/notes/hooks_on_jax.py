@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
+from keras_perf.records.figures import in_s
 from keras_perf.records.run.run_facts import Settings
 
 OFTEN = 0.1
 """A hook that reads the state in fewer of the steps is none to speak of."""
+
+NOTICED = 0.05
+"""Of a training's time, however many threads it is spent in."""
 
 
 def hook_notes(run: Diagnosed) -> Iterator[str]:
@@ -20,6 +25,14 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
             f"For {listed(hooks)}, training waits for the result of each step before it "
             f"prepares the next one. {_late(settings)}"
         )
+    for hook, spent_s in settings.late_hooks_s.items():
+        training_s = run.situation.model.training_ms * run.facts.length.steps / 1e3
+        if spent_s > NOTICED * training_s > 0:
+            yield (
+                f"{hook}{at(run.facts.hook_sources.get(hook))} took {in_s(spent_s)} in all, in "
+                "threads that Keras calls it in. No step waits for it, but each epoch ends when "
+                "all of its calls are over, which counts as Keras's own work between epochs."
+            )
     least = max(10, OFTEN * run.facts.length.steps)
     reads = sorted(hook for hook, times in settings.state_reads.items() if times >= least)
     if reads:

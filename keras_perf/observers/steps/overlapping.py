@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable
 
 from keras_perf.observers.steps.timeline import Row, Timeline
@@ -43,6 +44,7 @@ class OverlappingTimeline(Timeline):
 
     Attributes:
         compilations: what was compiled in calls of the train function.
+        called_late_ns: by `Class.hook`, what it took in threads that do not train.
         fetches_once: all batches of an execution come in one fetch.
     """
 
@@ -55,7 +57,14 @@ class OverlappingTimeline(Timeline):
         self._awaited: dict[int, Row] = {}
         self._done = self.compilations = 0
         self._compiled_outside: list[Span] = []
+        self.called_late_ns: Counter[str] = Counter()
+        self._counting = threading.Lock()
         self.fetches_once = False
+
+    @property
+    def newest(self) -> Row | None:
+        """The execution that was called last; None where there is none."""
+        return self._row
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
@@ -104,9 +113,12 @@ class OverlappingTimeline(Timeline):
             row.ready = now
 
     def host(self, owner: str, begin: int, end: int) -> None:
-        """A callback ran; in another thread than training's it took none of its time."""
+        """A callback ran; in another thread than training's it took none of a step's time."""
         if threading.get_ident() == self._thread:
             super().host(owner, begin, end)
+            return
+        with self._counting:
+            self.called_late_ns[owner] += end - begin
 
     def discard(self) -> None:
         """The execution raised, or found no data: it never was."""

@@ -62,12 +62,12 @@ class Settings:
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution, and
     `compiles_executions` True where Keras on JAX makes one call of the steps of an execution.
-    `run_eagerly` is True where Python runs a step's operations, `eager_functions` where it runs
-    those of every `tf.function`. `operations_in_step` are types of operations in it that print,
-    check values or call Python. `waiting_hooks` are those for which training waits for each
-    step's result, `late_hooks` those of them that may be called late, as far as their code shows,
-    and `state_reads` how often a `Class.hook` had the model's state handed back to it within an
-    epoch, on JAX.
+    `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
+    `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
+    operations in it that print, check values or call Python. `waiting_hooks` are those for which
+    training waits for each step's result, `late_hooks` those of them that may be called late,
+    `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
+    `Class.hook` had the model's state handed back to it within an epoch, on JAX.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -92,6 +92,7 @@ class Settings:
     collector_threshold: int | None = fact(count())
     waiting_hooks: tuple[str, ...] = fact(each(text), ())
     late_hooks: tuple[str, ...] = fact(each(text), ())
+    late_hooks_s: Mapping[str, float] = fact(named(number()), {})
     state_reads: Mapping[str, int] = fact(named(count()), {})
     validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)

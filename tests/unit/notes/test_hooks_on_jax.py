@@ -24,6 +24,13 @@ def test_hooks_that_read_the_state_in_many_steps_are_named():
     assert "B.on" not in note
 
 
+def test_a_hook_that_takes_much_of_keras_s_threads_is_named():
+    # 400 steps of 10 ms, of which it takes a twentieth.
+    assert said(late_hooks_s={"A.on_train_batch_end": 0.19}) == []
+    [note] = said(late_hooks_s={"A.on_train_batch_end": 0.21})
+    assert note.startswith("A.on_train_batch_end took 0.21 s in all, in threads that Keras calls")
+
+
 def test_nothing_is_said_of_others():
     assert said() == []
     assert said(state_reads={"A.on_train_batch_begin": 9}, last_step=20) == []

@@ -293,6 +293,14 @@ def test_an_eager_train_step_is_told_to_be_compiled(cpu_pct, left):
     assert advice.action == "model.compile(..., run_eagerly=False)"
 
 
+def test_on_jax_a_step_is_eager_without_xla_too_and_gains_more():
+    context = {"run_eagerly": True, "versions": {"jax": "0.10.2"}}
+    advice = disable_run_eagerly(situation(compute=10.0, process_cpu_pct=100.0, context=context))
+    assert_predicts(advice, 5.0, 1.3, 0.1)
+    assert advice.action == "model.compile(..., run_eagerly=False, jit_compile=True)"
+    assert advice.reason.startswith("run_eagerly=True, or jit_compile=False, runs every operation")
+
+
 def test_where_every_function_runs_eagerly_the_setting_of_all_is_named():
     context = {"run_eagerly": True, "eager_functions": True}
     advice = disable_run_eagerly(situation(compute=10.0, context=context))
