@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
-from keras_perf.advise.notes.callbacks import callback_notes
+from keras_perf.advise.notes.callbacks import call_notes, callback_notes
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
@@ -35,7 +35,9 @@ def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
         return
     if verdict == "callback-bound":
         of_a_hook = [*callback_notes(situation)]
-        yield from of_a_hook or [f"Nothing is advised on callbacks: {_of_callbacks(situation)}"]
+        if not of_a_hook and not any(call_notes(run)):
+            yield f"Nothing is advised on callbacks: {_of_callbacks(situation)}"
+        yield from of_a_hook
     elif verdict == "compile-bound":
         yield f"Nothing is advised on compiling: {_of_compiling(situation)}"
     elif why := _of_executions(situation):

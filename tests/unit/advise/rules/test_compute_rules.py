@@ -156,6 +156,13 @@ def test_what_compiles_in_the_warm_up_goes_with_what_compiles_later():
     assert advice.reason.endswith("With few lengths, 4 are predicted to compile, 8 at worst.")
 
 
+def test_batches_that_python_makes_are_padded_where_they_are_made():
+    context = {"shapes_differ": True, "jit_compile": True, "input_kind": "generator"}
+    advice = stable_shapes(situation(compute=2.0, compile=40.0, context=context))
+    assert "np.pad(batch" in advice.action
+    assert "dataset" not in advice.action
+
+
 @pytest.mark.parametrize(
     ("jit_compile", "said"), [(True, "@tf.function(jit_compile=False)"), (None, ""), (False, "")]
 )
