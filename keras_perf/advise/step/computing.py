@@ -63,13 +63,16 @@ def take_waiting_out(parts: dict[str, float], held_ms: float, summary: Summary) 
     """Takes out of the train function's parts what it waits for the interpreter, and returns it.
 
     What is left is what the quickest steps took, and where the CPU trains no more than the CPU
-    time that was not the pipeline's; at least a tenth.
+    time that was not the pipeline's; at least a tenth. Of two figures, one below that is no news
+    of computing: CPU times of which one is nearly all of the other leave nothing certain.
     """
     inside = _inside_ms(parts)
     if not inside:
         return 0.0
-    known = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
-    computing = max(0.1 * inside, min([inside, *(ms for ms in known if ms is not None)]))
+    least = 0.1 * inside
+    found = undisturbed_ms(summary), cpu_beside_ms(summary, held_ms)
+    known = [ms for ms in found if ms is not None]
+    computing = max(least, min([inside, *([ms for ms in known if ms > least] or known)]))
     for part in INSIDE:
         if part in parts:
             parts[part] *= computing / inside

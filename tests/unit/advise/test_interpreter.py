@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.computing import take_waiting_out
 from keras_perf.advise.step.interpreter import interpreter_ms
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.sensors.interpreter_wait import (
@@ -290,3 +292,13 @@ def test_threads_of_workers_that_are_seen_at_work_are_who_holds_it(threads_pct, 
     if verdict is not None:
         assert verdict_of(found)[0] == verdict
         assert found.interpreter_ms == pytest.approx(17.0)
+
+
+def test_cpu_time_that_is_all_the_pipelines_leaves_the_quickest_steps_as_what_is_computed():
+    # 18 of 18.1 ms of CPU time are the pipeline's; the quickest steps computed for 4 ms.
+    held = summary(input_wait=13.6, compute=6.8, process_cpu_pct=100 * 18.1 / 20.4)
+    for quickest_ms, left_ms in ((4.0, 4.0), (0.5, 0.68)):
+        parts = {"compute": 6.8}
+        known = replace(held, facts=replace(held.facts, undisturbed_ms=quickest_ms))
+        assert take_waiting_out(parts, 18.0, known) == pytest.approx(6.8 - left_ms)
+        assert parts["compute"] == pytest.approx(left_ms)
