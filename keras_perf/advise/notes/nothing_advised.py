@@ -35,9 +35,10 @@ def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
         return
     if verdict == "callback-bound":
         of_a_hook = [*callback_notes(situation)]
-        if not of_a_hook and not any(call_notes(run)):
-            yield f"Nothing is advised on callbacks: {_of_callbacks(situation)}"
-        yield from of_a_hook
+        # What is said of a hook's evaluation is advice too, of which no gain is predicted.
+        known = " with a predicted gain" if any(call_notes(run)) else ""
+        why = f"Nothing is advised on callbacks{known}: {_of_callbacks(situation)}"
+        yield from of_a_hook or [why]
     elif verdict == "compile-bound":
         yield f"Nothing is advised on compiling: {_of_compiling(situation)}"
     elif why := _of_executions(situation):

@@ -113,8 +113,9 @@ def test_steps_that_were_too_long_for_trials_and_are_not_in_the_split(step_ms, e
     assert ("a step takes 16 ms" in note) is (step_ms == 16.0)
 
 
-def test_of_hooks_whose_evaluation_is_spoken_of_it_is_not_said_that_nothing_is_advised():
+def test_what_is_said_of_a_hook_s_evaluation_is_advice_without_a_predicted_gain():
     hook = "Mine0.on_epoch_end"
     called = {"evaluates": {hook: {"calls": 4, "spent_s": 2.0, "batches": 40}}}
-    assert told(compute=10.0, context=BETWEEN).startswith("Nothing is advised on callbacks")
-    assert told(compute=10.0, context=BETWEEN | called) == ""
+    assert told(compute=10.0, context=BETWEEN).startswith("Nothing is advised on callbacks: no")
+    known = told(compute=10.0, context=BETWEEN | called)
+    assert known.startswith("Nothing is advised on callbacks with a predicted gain: no hook")
