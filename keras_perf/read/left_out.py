@@ -14,8 +14,3 @@ class LeftOutWarning(UserWarning):
 def warn_left_out(what: str) -> None:
     """Warns with a place of ours that has no source: Python would print a line of code."""
     warnings.warn_explicit(visible(what), LeftOutWarning, "<keras_perf>", 0)
-
-
-def counted(count: int, what: str) -> str:
-    """`1 value`, `2 values`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -102,3 +102,12 @@ def in_mib(mib: float) -> str:
     ('512 KiB', '12 GiB')
     """
     return in_bytes(mib * 2**20)
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "step"), counted(2000, "step")
+    ('1 step', '2,000 steps')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

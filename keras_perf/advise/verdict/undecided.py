@@ -7,7 +7,7 @@ from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import crowded
 from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import counted, in_ms, in_percent
 
 SHORT_EPOCH = 4
 """An epoch of fewer executions leaves none between whose begins the wait could be read."""
@@ -44,7 +44,7 @@ def why_no_wait(summary: Summary) -> str:
     epoch_steps = summary.facts.length.epoch_steps or 0
     if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
         return (
-            f"epochs of {epoch_steps} steps are too short for it; dataset.repeat() with "
+            f"epochs of {counted(epoch_steps, 'step')} are too short for it; dataset.repeat() with "
             "steps_per_epoch makes fewer, longer ones"
         )
     if not summary.facts.settings.tries_steps:

@@ -8,7 +8,7 @@ from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import UNKNOWN, in_form, in_percent
+from keras_perf.records.figures import UNKNOWN, counted, in_form, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.inference import Inference
@@ -124,7 +124,7 @@ def _start_up(spent: StartUpTime) -> list[list[str]]:
             name += f" (about {spent.fill_s:.2f} s of it: filling the shuffle buffer)"
         if seconds >= SHOWN_S:
             rows.append([name, f"{seconds:.2f}"])
-    return [*rows, [f"in all, in {spent.steps:,} steps", f"{spent.total_s:.2f}"]]
+    return [*rows, [f"in all, in {counted(spent.steps, 'step')}", f"{spent.total_s:.2f}"]]
 
 
 def _of_device(device: DeviceMemory) -> list[str]:
