@@ -41,8 +41,9 @@ def late_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[st
 
     What it cannot see: what code does with a model that it has under another name.
     """
-    waiting = set(waiting_hooks(hooks := list(hooks)))
-    return sorted({owner for each, owner in hooks if owner in waiting and _may_be_late(each)})
+    known = list(hooks)
+    waiting = waiting_hooks(known)
+    return sorted({owner for each, owner in known if owner in waiting and _may_be_late(each)})
 
 
 def _may_be_late(callback: keras.callbacks.Callback) -> bool:

@@ -15,6 +15,9 @@ from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.observers.steps.timeline import Row
 from keras_perf.trials.backends.jax_training import shares_executions
 
+PATIENCE_S = 10.0
+"""A device that takes longer for its last steps is no longer waited for."""
+
 
 def stacks_batches(model: keras.Model) -> bool:
     """Keras fetches the batches of an execution as one, stacked."""
@@ -88,10 +91,17 @@ class StandIn:
     def await_the_rest(self) -> None:
         """No execution follows that would tell of the last ones, and hooks may be called late."""
         self.note_what_is_done()
-        if self._at_work:
-            self._awaits = threading.Thread(target=self._await, args=(tuple(self._at_work),))
-            self._awaits.start()
-            self._at_work.clear()
+        at_work = tuple(self._at_work)
+        self._at_work.clear()
+        if at_work:
+            name = "keras_perf-awaits"
+            awaits = threading.Thread(target=self._await, args=(at_work,), name=name, daemon=True)
+            try:
+                awaits.start()
+            except RuntimeError:
+                # The system has no thread to spare: Keras's own tells, if later.
+                return
+            self._awaits = awaits
 
     def _await(self, at_work: tuple[tuple[Row, Any], ...]) -> None:
         for row, log in at_work:
@@ -110,7 +120,7 @@ class StandIn:
         self._timed = None
         self._at_work.clear()
         if self._awaits is not None:
-            self._awaits.join()
+            self._awaits.join(PATIENCE_S)
 
     def called(self, function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
         """The train function with the state that is held; it donates it, so it is let go of."""

@@ -90,7 +90,10 @@ def test_filling_the_shuffle_buffer_is_told_with_its_place():
 def test_a_first_batch_that_is_waited_for_can_begin_early():
     _, remedy = notes(batch_s=15.0, input_kind="tf.data")
     assert "experimental_warm_start" in remedy
+    assert "If next(iter(dataset)) takes as long" in remedy
     assert len(notes(batch_s=15.0, input_kind="generator")) == 1
+    # TensorFlow traces nothing meanwhile.
+    assert len(notes(batch_s=15.0, input_kind="tf.data", versions={"jax": "0.10.2"})) == 1
 
 
 def test_hooks_before_the_first_step_are_named():

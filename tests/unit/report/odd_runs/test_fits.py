@@ -189,6 +189,7 @@ def test_if_none_measured_a_step_the_newest_is_shown(tmp_path):
     newest = write_unmeasured(tmp_path)
     found = diagnose(tmp_path)
     assert "no step was measured" in found.explanation
+    assert found.closing == "Without a measured step there are no recommendations."
     assert found.notes[0].startswith(f"This is fit 2 ({newest.id}), started ")
 
 
