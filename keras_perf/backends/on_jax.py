@@ -119,12 +119,17 @@ class OnJax:
             "waiting_hooks": lambda: waiting_hooks(self._hooks()),
             "late_hooks": lambda: late_hooks(self._hooks()),
             "late_hooks_s": self._late_hooks_s,
+            "call_ms": self._call_ms,
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
             "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,
             "fetched_mib": lambda: batches.mean_mib,
         }
+
+    def _call_ms(self) -> float | None:
+        steps = self.timeline.called_steps
+        return self.timeline.calls_ns / 1e6 / steps if steps else None
 
     def _late_hooks_s(self) -> dict[str, float]:
         return {owner: ns / 1e9 for owner, ns in self.timeline.called_late_ns.items()}

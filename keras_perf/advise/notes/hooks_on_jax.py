@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 from keras_perf.records.figures import in_s
-from keras_perf.records.run.run_facts import Settings
+from keras_perf.records.run.settings import Settings
 
 OFTEN = 0.1
 """A hook that reads the state in fewer of the steps is none to speak of."""

@@ -74,23 +74,31 @@ def may_be_held_up(situation: Situation) -> str:
 
 def may_be_dispatch(summary: Summary) -> str:
     """That dispatch may be what matters, and what measures it."""
-    trial = summary.facts.trial
-    why = (
-        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
-    )
-    if not summary.facts.settings.tries_steps:
-        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
-    elif trial is not None:
-        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
-        if not trial.not_tried:
-            why += " A longer training leaves more time to measure it."
+    begins = f"a step of {in_ms(summary.step_ms)}"
     busy, may_be = own_share(summary), "may be mostly call overhead"
     if busy is not None:
         may_be = (
             f"runs kernels on the GPU for {in_percent(busy)} of its time, and much of the rest "
             "may be call overhead"
         )
+    settings, trial = summary.facts.settings, summary.facts.trial
+    if settings.call_ms is not None:
+        wait_ms = summary.parts.get("input_wait", 0.0)
+        return (
+            f"{begins} {may_be}: it waits {in_ms(wait_ms)} for its batch, and entering and leaving "
+            f"the train function takes at most {in_ms(settings.call_ms)}; how much, cannot be "
+            "measured with this backend of Keras. A larger batch_size takes fewer steps."
+        )
+    why = (
+        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
+    )
+    if not settings.tries_steps:
+        why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
+    elif trial is not None:
+        why = f" ({told_of_trial(trial, summary).rstrip('.')})."
+        if not trial.not_tried:
+            why += " A longer training leaves more time to measure it."
     return (
-        f"a step of {in_ms(summary.step_ms)} {may_be}: what it costs to enter and leave the train "
-        f"function was not measured{why}"
+        f"{begins} {may_be}: what it costs to enter and leave the train function was not "
+        f"measured{why}"
     )

@@ -64,11 +64,11 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "input-bound", of_idling(situation)
     if gain < WORTHWHILE <= guessed:
         return "inconclusive", Because(may_be_held_up(situation))
+    if gain < WORTHWHILE:
+        return _without_a_bottleneck(situation)
     if verdict == "input-bound" and _dispatch_may_be_more(summary, gain):
         return "inconclusive", Because(may_be_dispatch(summary))
-    if gain >= WORTHWHILE:
-        return verdict, of_a_part(verdict, gain, situation)
-    return _without_a_bottleneck(situation)
+    return verdict, of_a_part(verdict, gain, situation)
 
 
 def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
@@ -100,11 +100,13 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: the GPU runs kernels for {in_percent(busy)} of the time."
         )
-    if _short(summary):
+    call_ms = summary.facts.settings.call_ms
+    if _mostly_calls(summary, call_ms):
         return "inconclusive", Because(may_be_dispatch(summary))
+    dispatch = "which was not measured" if call_ms is None else f"at most {in_ms(call_ms)} of it"
     return "compute-bound", Because(
         f"{nothing_else(situation)}: what remains is the model's own computation and dispatch, "
-        "which was not measured."
+        f"{dispatch}."
     )
 
 
@@ -115,19 +117,26 @@ def _mostly_idle(situation: Situation, other_gain: float) -> bool:
     return from_workers and idle_ms > step_ms / 2 and step_ms > other_gain * (step_ms - idle_ms)
 
 
-def _short(summary: Summary) -> bool:
-    """Entering and leaving the train function may be what an execution's time goes into."""
-    steps_at_once = summary.facts.settings.steps_per_execution
-    return summary.step_ms * steps_at_once < SHORT_EXECUTION_MS
+def _mostly_calls(summary: Summary, call_ms: float | None) -> bool:
+    """Entering and leaving the train function may be what a step's time goes into.
+
+    So may be the fetching of ready batches, where that is known apart.
+    """
+    if call_ms is not None:
+        return call_ms + summary.parts.get("input_wait", 0.0) > summary.step_ms / 2
+    return summary.step_ms * summary.facts.settings.steps_per_execution < SHORT_EXECUTION_MS
 
 
 def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
-    """It was not measured, and as much as is usual of it would be worth more than this."""
-    if "dispatch" in summary.parts or summary.facts.settings.run_eagerly or not _short(summary):
+    """It was not measured, and as much as there may be of it would be worth more than this."""
+    settings = summary.facts.settings
+    if "dispatch" in summary.parts or settings.run_eagerly:
         return False
-    steps_at_once = summary.facts.settings.steps_per_execution
+    most_ms = settings.call_ms
+    if most_ms is None:
+        unknown = _mostly_calls(summary, most_ms)
+        most_ms = USUAL_DISPATCH_MS / settings.steps_per_execution if unknown else 0.0
     # What a GPU computes, no call costs.
     computed_ms = (own_share(summary) or 0.0) * summary.step_ms
-    left_ms = max(0.0, summary.parts.get("compute", 0.0) - computed_ms)
-    usual_ms = min(USUAL_DISPATCH_MS / steps_at_once, left_ms)
-    return max(gain, WORTHWHILE) * (summary.step_ms - usual_ms) < summary.step_ms
+    most_ms = min(most_ms, max(0.0, summary.parts.get("compute", 0.0) - computed_ms))
+    return gain * (summary.step_ms - most_ms) < summary.step_ms

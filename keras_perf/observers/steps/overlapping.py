@@ -45,6 +45,9 @@ class OverlappingTimeline(Timeline):
     Attributes:
         compilations: what was compiled in calls of the train function.
         called_late_ns: by `Class.hook`, what it took in threads that do not train.
+        calls_ns: what calls of steady executions took while the device had nothing else to do,
+            less the wait for batches; the device may have begun meanwhile.
+        called_steps: their steps.
         fetches_once: all batches of an execution come in one fetch.
     """
 
@@ -58,6 +61,7 @@ class OverlappingTimeline(Timeline):
         self._done = self.compilations = 0
         self._compiled_outside: list[Span] = []
         self.called_late_ns: Counter[str] = Counter()
+        self.calls_ns = self.called_steps = 0
         self._counting = threading.Lock()
         self.fetches_once = False
 
@@ -178,6 +182,9 @@ class OverlappingTimeline(Timeline):
         hooks = [(owner, _lasting(_within([(b, e)], ready, end))) for owner, b, e in row.hooks]
         compiled = _lasting(_merged(_within(row.compiles, begin, ready))) if row.compiles else 0
         waited = _lasting(_within(row.fetches, begin, ready))
+        if found.kind is Kind.STEADY:
+            self.calls_ns += returned - begin - _lasting(_within(row.fetches, begin, returned))
+            self.called_steps += found.steps
         return Execution(
             found.first_step,
             found.steps,

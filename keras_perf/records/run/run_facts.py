@@ -19,7 +19,8 @@ from keras_perf.records.run.ending import Ending
 from keras_perf.records.run.inference import VALIDATION, EvaluateCalls, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.json_form import keys_of, written
-from keras_perf.records.run.machine import MACHINES, Machine
+from keras_perf.records.run.machine import Machine
+from keras_perf.records.run.settings import Settings
 from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.step_work import StepWork
 from keras_perf.records.run.times.exchange import ExchangeFacts
@@ -50,63 +51,6 @@ FORMAT = 2
 """Of what is written: 1 had sentences where 2 has words and figures; versions before wrote none."""
 
 TRIAL = "steps_per_execution_trial"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the model is trained.
-
-    `driver` is `loop` for a custom loop. `batch_hooks` are the user's hooks that are called in
-    every batch, `once_an_epoch` those of them that are set to do their work then.
-    `function_replacements` counts how often a callback made the train function anew,
-    `function_traces` how often it was traced, or compiled where only that is told.
-    `tries_steps` is False where no training can try other numbers of steps per execution, and
-    `compiles_executions` True where Keras on JAX makes one call of the steps of an execution.
-    `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
-    `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
-    operations in it that print, check values or call Python. `waiting_hooks` are those for which
-    training waits for each step's result, `late_hooks` those of them that may be called late,
-    `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
-    `Class.hook` had the model's state handed back to it within an epoch, on JAX.
-    `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
-    `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
-    is off.
-    """
-
-    driver: str = fact(text, "fit")
-    steps_per_execution: int = fact(count(1, 1e9), 1)
-    tries_steps: bool = fact(flag, default=True)
-    compiles_executions: bool = fact(flag, default=False)
-    unrolled_steps_per_execution: int = fact(count(1, 1e9), 1)
-    operations_in_step: tuple[str, ...] = fact(each(text), ())
-    run_eagerly: bool = fact(flag, default=False)
-    eager_functions: bool = fact(flag, default=False)
-    jit_compile: bool | None = fact(flag)
-    optimizer: str | None = fact(text)
-    strategy: str | None = fact(text)
-    replicas: int = fact(count(1, MACHINES), 1)
-    function_replacements: int = fact(count(), 0)
-    function_traces: int | None = fact(count())
-    batch_hooks: tuple[str, ...] = fact(each(text), ())
-    once_an_epoch: tuple[str, ...] = fact(each(text), ())
-    collector_threshold: int | None = fact(count())
-    waiting_hooks: tuple[str, ...] = fact(each(text), ())
-    late_hooks: tuple[str, ...] = fact(each(text), ())
-    late_hooks_s: Mapping[str, float] = fact(named(number()), {})
-    state_reads: Mapping[str, int] = fact(named(count()), {})
-    validation_steps: int | None = fact(count())
-    dtype_policy: str | None = fact(text)
-    parameters: int | None = fact(count())
-    trainable_parameters: int | None = fact(count())
-    float16_softmax: bool = fact(flag, default=False)
-    layer_widths: tuple[int, ...] = fact(each(count()), ())
-    worker: int | None = fact(count(0, MACHINES))
-    workers: int = fact(count(0, MACHINES), 0)
-
-    @property
-    def in_a_loop(self) -> bool:
-        """The training is a custom loop, not Keras's `fit`."""
-        return self.driver == "loop"
 
 
 @dataclass(frozen=True)

@@ -373,6 +373,29 @@ def test_a_short_step_that_waits_little_may_mostly_be_dispatch(wait, dispatch, v
     assert ("may be mostly call overhead" in str(why)) == (verdict == "inconclusive")
 
 
+@pytest.mark.parametrize(
+    ("wait", "call_ms", "verdict"),
+    [
+        (0.0, 0.3, "compute-bound"),
+        (0.0, 0.6, "inconclusive"),
+        (0.1, 0.2, "inconclusive"),  # as much as the wait may be dispatch
+        (0.1, 0.05, "input-bound"),
+    ],
+)
+def test_where_the_calls_were_timed_a_short_step_is_not_open_for_its_dispatch(
+    wait, call_ms, verdict
+):
+    stages = [stage("Map", 0.9)] if wait else []
+    context = {"call_ms": call_ms, "tries_steps": False}
+    parts = {"input_wait": wait, "compute": 1.0 - wait}
+    found, why = verdict_of(situation(**parts, stages=stages, context=context))
+    assert found == verdict, str(why)
+    if verdict == "compute-bound":
+        assert str(why).endswith("own computation and dispatch, at most 0.3 ms of it.")
+    if verdict == "inconclusive":
+        assert f"leaving the train function takes at most {call_ms} ms; how much" in str(why)
+
+
 def test_steps_far_slower_than_the_quickest_are_kept_by_something():
     parts = {"input_wait": 0.0, "compute": 10.0, "dispatch": 0.0}
     verdict, why = verdict_of(situation(**parts, context={"undisturbed_ms": 3.9}))

@@ -25,6 +25,12 @@ def test_it_is_said_why_several_steps_per_execution_do_not_show_dispatch(step_ms
     assert note.endswith(told)
 
 
+def test_it_is_said_how_much_of_it_there_can_be():
+    found = summary(input_wait=0.0, compute=10.0, context={"call_ms": 0.25})
+    [note] = not_measured_notes(diagnosed(found))
+    assert note.endswith("inside compute, at most 0.25 ms of a step.")
+
+
 @pytest.mark.parametrize("kind", ["generator", "PyDataset"])
 @pytest.mark.parametrize(("wait_ms", "told"), [(0.1, 0), (2.0, 1), (None, 1)])
 def test_workers_are_a_question_only_where_steps_may_wait(kind, wait_ms, told):

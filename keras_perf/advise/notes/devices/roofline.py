@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import listed
 from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.figures import figure, in_percent
-from keras_perf.records.run.run_facts import Settings
+from keras_perf.records.run.settings import Settings
 
 NEAR_ITS_LIMIT = 0.6
 """Memory or arithmetic that is used for more than this share of its peak sets the pace: few

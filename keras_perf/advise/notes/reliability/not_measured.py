@@ -9,6 +9,7 @@ from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
 
 WAITING = 0.25
@@ -53,7 +54,9 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     trial = facts.trial
     if "dispatch" not in summary.parts:
         why = "." if trial is None else f"; {told_of_trial(trial, summary)}"
-        yield f"Dispatch was not measured and is inside compute{_of_several(summary)}{why}"
+        call_ms = facts.settings.call_ms
+        most = "" if call_ms is None else f", at most {in_ms(call_ms)} of a step"
+        yield f"Dispatch was not measured and is inside compute{most}{_of_several(summary)}{why}"
     elif trial is not None and "raise-steps-per-execution" not in run.advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
         yield f"{setting}: {told_of_trial(trial, summary)}"

@@ -6,7 +6,7 @@ import pytest
 
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.analyse.hardware.efficiency import Efficiency
-from keras_perf.records.run.run_facts import Settings
+from keras_perf.records.run.settings import Settings
 
 
 def found(memory, arithmetic, settings=None, **more):

@@ -50,6 +50,24 @@ def test_what_outlasts_the_device_is_waited_for():
     assert parts(second) == (4, 2, 0)
 
 
+def test_a_call_counts_as_far_as_the_device_has_nothing_else_to_do():
+    timeline = OverlappingTimeline()
+    # Of the first call one is the fetch's and two its own; of the second, fetched by 8, all lies
+    # within the device's work; so does half of the third, which ends two after it.
+    told([(0, 1, 3, 12), (3, 8, 9, 22), (10, 11, 24, 32)], timeline)
+    assert (timeline.calls_ns, timeline.called_steps) == (4 * MS, 3)
+
+
+def test_only_steady_calls_count():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.WARMUP)
+    timeline.returned(2 * MS)
+    timeline.ready(4 * MS, 0)
+    timeline.flush()
+    timeline.take()
+    assert (timeline.calls_ns, timeline.called_steps) == (0, 0)
+
+
 def test_parts_add_up_to_the_time_that_has_passed():
     found = told([(0, 1, 2, 5), (4, 9, 10, 10), (15, 15, 16, 30), (18, 20, 21, 31)])
     assert sum(sum(parts(each)) for each in found) == 31
