@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import keras
@@ -33,6 +35,8 @@ from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.observed_backends import DATASETS_ALONE
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.run.inference import EVALUATE
+
+logger = logging.getLogger("keras_perf")
 
 
 class OnJax:
@@ -181,7 +185,17 @@ class OnJax:
     def watch_call(kind: str, callback: Any, log: CallLog | None) -> CallLog | None:
         """Logs what is known of an `evaluate`; nothing tells when a `predict` is computed."""
         if kind != EVALUATE:
+            _tell_of_predict()
             return log
         log = log or CallLog(callback.log_dir, OnJax.facts(callback.model))
         watch_call(kind, callback.model, log, callback.clock, JaxEvaluation)
         return log
+
+
+@cache
+def _tell_of_predict() -> None:
+    """Once, for they are many where there are any."""
+    logger.warning(
+        "keras_perf: on JAX predict is not observed: Keras calls its last hook before the outputs "
+        "are computed. fit, validations and evaluate are."
+    )

@@ -23,6 +23,7 @@ from keras_perf.observers.capture_windows.slow_steps import Throttle
 from keras_perf.observers.capture_windows.windows import Window, Windows
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.run.settings import TRAIN_ON_BATCH
 
 logger = logging.getLogger("keras_perf")
 
@@ -35,8 +36,7 @@ class WindowedProfiler(ObservingCallback, Director):
     steps of this `fit`, whatever `steps_per_execution` is; a window is rounded outwards to
     whole executions. Warm-up starts again where the train function was traced or XLA compiled in
     it. Captured steps carry the profiler's cost, which is logged with each capture, and are left
-    out of every other figure. Each trace is read in a thread, and what it shows is logged too;
-    see `keras_perf.read_trace`.
+    out of every other figure. What `keras_perf.read_trace` reads of them, in a thread, is logged.
 
     Touching the file `<log_dir>/capture_now` starts a window in a training that runs. Where only a
     trace tells whether XLA compiles nearly every step, or why most steps compute for far longer
@@ -101,10 +101,9 @@ class WindowedProfiler(ObservingCallback, Director):
         self._forget()
 
     def _forget(self) -> None:
-        self._windows = Windows(self.schedule)
+        self._windows, self._traces = Windows(self.schedule), 0
         self._written: WrittenCaptures | None = None
         self._triggers: Triggers | None = None
-        self._traces = 0
 
     @harmless
     def on_train_begin(self, logs: Any = None) -> None:
@@ -246,5 +245,6 @@ class WindowedProfiler(ObservingCallback, Director):
                 self._written.end()
                 self._written.settle()
                 self._written.tell_what_was_read(wait=True)
-                if missed := self._windows.missed(self._step, captured=self._captures.tried):
+                missed = self._windows.missed(self._step, captured=self._captures.tried)
+                if missed and self._training.settings()["driver"]() != TRAIN_ON_BATCH:
                     logger.warning("keras_perf: WindowedProfiler %s.", missed)

@@ -51,6 +51,8 @@ class Asked(NamedTuple):
     facts: Questions
     """What is recorded of it, asked when it was called."""
     batch_rows: int | None
+    found: bool
+    """False where no `fit` calls, but somebody's own loop with a callback list."""
 
 
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
@@ -70,6 +72,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         input_kind=kind_of_input(data),
         facts=_facts(data, arguments.get("validation_steps")),
         batch_rows=rows_of_batches(data, arguments.get("batch_size")),
+        found=_fit_frame() is not None,
     )
 
 

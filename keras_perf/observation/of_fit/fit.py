@@ -22,6 +22,7 @@ from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, epochs_from, is_being_called
 from keras_perf.observation.of_fit.epoch_length import EpochLength
+from keras_perf.observation.of_fit.own_iterators import OwnIterators
 from keras_perf.observation.of_fit.put_train_function import put_train_function
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.asking import Questions
@@ -60,6 +61,7 @@ class FitObservation(Observation):
         self._length, self._epochs_done, self._exhausted = EpochLength(model, asked), 0, False
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = backend.validations(model, tell, clock)
+        self._iterators = OwnIterators(in_fit=asked.found)
         self.answers, self.replacements = Answers(), 0
         self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
         self._wrapper = backend.stand_in(model, self._execute)
@@ -103,6 +105,7 @@ class FitObservation(Observation):
         """Keras's settings of the `fit`."""
         return {
             **self.backend.settings(self.model),
+            "driver": lambda: self._iterators.driver,
             "function_replacements": lambda: self.replacements,
             "predicts": self._calls_in_hooks.predicts,
             "evaluates": self._calls_in_hooks.evaluates,
@@ -150,7 +153,9 @@ class FitObservation(Observation):
             put_train_function(self.model, self._found)
         pipeline = self.pipeline
         known = pipeline is not None and pipeline.iterator is iterator
-        if self.closed or (not known and self._is_of_another()):
+        # Without the callback list nobody tells when an epoch, and so another iterator, begins.
+        within = self.times_callbacks and self.batch > 0 and pipeline is not None
+        if self.closed or (not known and self._iterators.is_of_another(within)):
             return self._function(iterator)
         if self.answers.left:
             return self._next_answer()
@@ -181,14 +186,6 @@ class FitObservation(Observation):
             self.timeline.discard()
             self.close(aborted=True, ending=ended_by(error))
             raise
-
-    def _is_of_another(self) -> bool:
-        """Of an iterator that is not ours: another `fit` calls, as ours was interrupted.
-
-        It was between `arm` and its call.
-        """
-        # Without the callback list nobody tells when an epoch, and so another iterator, begins.
-        return self.times_callbacks and self.batch > 0 and self.pipeline is not None
 
     def _next_answer(self) -> Any:
         """The logs of the next call whose steps have run."""

@@ -92,7 +92,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
             ]
             for total in totals[:SHOWN_EVENTS]
         ]
-        yield EVENTS, ["cause", "times", "longer by, ms"], rows
+        yield EVENTS, ["cause", "times", "longer by in all, ms"], rows
     yield from _tried(summary)
     if (sizes := summary.facts.batch_sizes) is not None:
         yield BATCH_SIZES, HEADER, [*batch_size_rows(sizes)]

@@ -77,7 +77,7 @@ def test_events_are_told_by_cause_and_owner():
     assert tables(context={"event_totals": totals}) == [
         (
             "Steps and pauses far longer than usual",
-            ["cause", "times", "longer by, ms"],
+            ["cause", "times", "longer by in all, ms"],
             [
                 ["checkpoint ModelCheckpoint.on_epoch_end", "5", "1234.6"],
                 ["input stall", "2", "70.0"],

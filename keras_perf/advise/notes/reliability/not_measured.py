@@ -11,6 +11,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.settings import TRAIN_ON_BATCH
 
 WAITING = 0.25
 """Of a step; where it waits for more, the split leaves dispatch in compute."""
@@ -68,6 +69,12 @@ def why_no_step(facts: RunFacts) -> str:
         return "no training was measured here; the table shows what the calls took."
     if facts.tried_alone and facts.ending is None:
         return "no training was measured here; what was tried beside one is."
+    if facts.settings.driver == TRAIN_ON_BATCH:
+        return (
+            "no step was measured: each had an iterator of its own, as in a loop of "
+            "train_on_batch, where nothing tells what steps wait for. Train with model.fit; with "
+            "TensorFlow a loop of your own is observed with LoopMonitor."
+        )
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
     return (
         f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
