@@ -147,6 +147,7 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         rest=parts.rest,
         cpu_ms=_cpu_ms(summary),
         cores=facts.machine.cores,
+        taken_share=1 - share_of_cores(summary),
         side_by_side=parts.side_by_side,
         threads={pace.name: pace.threads for pace in stage_paces(facts)},
         on_gpu=bool(facts.machine.training_gpus),

@@ -92,9 +92,13 @@ class StepModel(StepTime):
         gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
         if gone and self.cpu_ms:
             # What the rest cannot have used was the pipeline's, counted by tf.data or not; what
-            # computing must have used was not: stages may wait in place of working.
+            # computing must have used was not: stages may wait in place of working. It is what the
+            # quickest steps took: the others waited for a core.
             least = self.cpu_ms - self.cores * self.rest_ms
-            most = self.cpu_ms - self.rest.get("compute", 0.0)
+            computing = self.rest.get("compute", 0.0)
+            if self.undisturbed_ms is not None:
+                computing = min(computing, self.undisturbed_ms)
+            most = self.cpu_ms - computing
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
         inside = self.inside_ms

@@ -22,6 +22,7 @@ class StepTime:
             exchanging gradients is `wire`, and into waiting for slower workers `peer_wait`.
         cpu_ms: CPU time per step, over all cores; 0 where it was not sampled.
         cores: logical CPUs.
+        taken_share: of their time, by other processes (0 to 1).
         threads: how many threads each stage keeps busy; one where it is not named.
         side_by_side: how many times as long stages work for a batch as the pipeline takes for one,
             where they work at the same time.
@@ -51,6 +52,7 @@ class StepTime:
     rest: Mapping[str, float]
     cpu_ms: float = 0.0
     cores: int = 1
+    taken_share: float = 0.0
     threads: Mapping[str, int] = field(default_factory=dict)
     side_by_side: float = 1.0
     on_gpu: bool = False
@@ -106,13 +108,13 @@ class StepTime:
     def idle_share(self) -> float:
         """How much of the cores' time nobody uses (0 to 1)."""
         busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0
-        return max(0.0, 1 - busy)
+        return max(0.0, 1 - busy - self.taken_share)
 
     @property
     def crowded(self) -> float:
         """Whether threads of pipeline and training are in each other's way (0 to 1).
 
-        1 where they keep as much of the cores busy as in the trainings that were measured, or
-        where that is not known.
+        1 where they, and other processes, keep as much of the cores busy as in the trainings that
+        were measured, or where that is not known.
         """
         return min(1.0, (1 - self.idle_share) / CROWDED) if self.cpu_ms else 1.0
