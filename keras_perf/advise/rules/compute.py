@@ -22,7 +22,11 @@ WORTH_MENDING = 0.02
 
 OF_A_DATASET = "dataset = dataset.batch(batch_size, drop_remainder=True)"
 WITHOUT_A_PARTIAL_BATCH = {
-    "arrays": "whole = len(x) // batch_size * batch_size\nmodel.fit(x[:whole], y[:whole], ...)",
+    "arrays": (
+        "whole = len(x) // batch_size * batch_size\n"
+        "model.fit(x[:whole], y[:whole], ...)  # validation_split would cut this once more:\n"
+        "# give validation_data in its place"
+    ),
     "DataLoader": "loader = torch.utils.data.DataLoader(..., drop_last=True)",
     "PyDataset": "return len(self.x) // self.batch_size  # in __len__: whole batches only",
     "generator": "# let the generator give whole batches only",
