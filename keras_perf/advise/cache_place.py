@@ -131,11 +131,18 @@ def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage,
 def _behind_all_maps(
     chains: tuple[Chain, ...], paces: tuple[StagePace, ...]
 ) -> tuple[None, StagePace] | None:
-    """Where several datasets come together, or nothing is known of how they are written."""
-    maps = [pace for pace in paces if runs_as("map", pace.name)]
+    """Where several datasets come together, or nothing is known of how they are written.
+
+    Not behind a map of shuffled batches: kept, they would be the same in the same order for ever.
+    """
+    maps = [place for place, pace in enumerate(paces) if runs_as("map", pace.name)]
     if not maps or any(stage.random for chain in chains for stage in chain):
         return None
-    return None, maps[-1]
+    shuffles = [place for place, pace in enumerate(paces) if _mixes(pace.name)]
+    first = next((place for place in shuffles if place < maps[-1]), maps[-1])
+    if any(not runs_as("map", pace.name) for pace in paces[first + 1 : maps[-1]]):
+        return None
+    return None, paces[maps[-1]]
 
 
 def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> float | None:

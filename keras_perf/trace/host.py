@@ -16,6 +16,8 @@ from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, 
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*|keras_perf: next batch")
 _EXECUTION = re.compile(r"EagerKernelExecute|PjitFunction\(train_step\)")
 """TensorFlow's names, and on JAX ours and that of Keras's compiled step."""
+_STEP_NUMBER, _FUNCTION_CALL = "step_num", "tf_function_call"
+"""Statistics of a step marker, and of the call of a `tf.function`."""
 _CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
 _COMPILES = re.compile(
@@ -169,15 +171,18 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
     events = line.events
     markers: dict[str, Markers] = {}
     calls: dict[str, Spans] = {}
-    # All events of one name are told by the same code, with statistics of the same names.
+    # Events of one name have statistics of the same names, but for a user's function, which may be
+    # called as steps are.
     for name_id, first in zip(*np.unique(events.name_id, return_index=True), strict=True):
-        told = plane.stats(events.encoded[first])
+        if not plane.stats(events.encoded[first]).keys() & {_STEP_NUMBER, _FUNCTION_CALL}:
+            continue
         name = plane.event_names.get(int(name_id), "")
-        if "step_num" in told:
-            these = events.where(events.name_id == name_id)
-            markers[name] = _markers(plane, these)
-        elif "tf_function_call" in told:
-            calls[name] = _spans(events.where(events.name_id == name_id))
+        these = events.where(events.name_id == name_id)
+        told = [plane.stats(encoded).keys() for encoded in these.encoded]
+        if (marks := np.array([_STEP_NUMBER in names for names in told])).any():
+            markers[name] = _markers(plane, these.where(marks))
+        if (is_call := np.array([_FUNCTION_CALL in names for names in told])).any():
+            calls[name] = _spans(these.where(is_call))
     if not markers and not calls:
         return None
     executions = events.named(plane.ids(_EXECUTION.fullmatch))
@@ -188,6 +193,6 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
 def _markers(plane: Plane, events: Events) -> Markers:
     told = [plane.stats(encoded) for encoded in events.encoded]
     order = np.argsort(events.begin, kind="stable")
-    number = np.array([int(stats.get("step_num", -1)) for stats in told], dtype=np.int64)
+    number = np.array([int(stats[_STEP_NUMBER]) for stats in told], dtype=np.int64)
     counted = any("_r" in stats for stats in told)
     return Markers(events.begin[order], events.end[order], number[order], counted)

@@ -66,7 +66,7 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_held_up(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
-    if verdict == "input-bound" and _dispatch_may_be_more(summary, gain):
+    if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
     return verdict, of_a_part(verdict, gain, situation)
 
@@ -127,12 +127,17 @@ def _mostly_calls(summary: Summary, call_ms: float | None) -> bool:
     return summary.step_ms * summary.facts.settings.steps_per_execution < SHORT_EXECUTION_MS
 
 
-def _dispatch_may_be_more(summary: Summary, gain: float) -> bool:
+def _dispatch_may_be_more(summary: Summary, gain: float, verdict: str) -> bool:
     """It was not measured, and as much as there may be of it would be worth more than this."""
     settings = summary.facts.settings
     if "dispatch" in summary.parts or settings.run_eagerly:
         return False
     most_ms = settings.call_ms
+    if verdict == "dispatch-bound":
+        # By the host's other work alone.
+        return most_ms is not None and _mostly_calls(summary, most_ms)
+    if verdict != "input-bound":
+        return False
     if most_ms is None:
         unknown = _mostly_calls(summary, most_ms)
         most_ms = USUAL_DISPATCH_MS / settings.steps_per_execution if unknown else 0.0

@@ -267,6 +267,20 @@ def test_a_custom_loop_s_marked_steps_are_counted_by_xprof(tmp_path):
     assert steps_of_xprof(path) == [f"train {step}" for step in range(6, 11)]
 
 
+def test_a_function_that_is_called_as_steps_are_is_no_step(tmp_path):
+    @tf.function
+    def train(value):
+        return value + 1.0
+
+    train(tf.constant(1.0))
+    tf.profiler.experimental.start(str(tmp_path))
+    for step in range(5):
+        with kp.step_marker(step):
+            train(tf.constant(1.0)).numpy()
+    tf.profiler.experimental.stop()
+    assert kp.read_trace(tmp_path).to_frame()["step"].tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_marked_step_begins_where_it_is_entered(tmp_path):
     profiler_door.start(str(tmp_path / "perf"))
     marker = kp.step_marker(1)

@@ -396,6 +396,15 @@ def test_where_the_calls_were_timed_a_short_step_is_not_open_for_its_dispatch(
         assert f"leaving the train function takes at most {call_ms} ms; how much" in str(why)
 
 
+@pytest.mark.parametrize(("call_ms", "verdict"), [(0.5, "inconclusive"), (0.01, "dispatch-bound")])
+def test_of_a_step_that_is_mostly_calls_the_loops_little_work_is_not_the_bottleneck(
+    call_ms, verdict
+):
+    context = {"call_ms": call_ms, "tries_steps": False}
+    parts = {"input_wait": 0.0, "compute": 0.79, "other_host": 0.05}
+    assert verdict_of(situation(**parts, context=context))[0] == verdict
+
+
 def test_steps_far_slower_than_the_quickest_are_kept_by_something():
     parts = {"input_wait": 0.0, "compute": 10.0, "dispatch": 0.0}
     verdict, why = verdict_of(situation(**parts, context={"undisturbed_ms": 3.9}))

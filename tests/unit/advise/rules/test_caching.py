@@ -190,6 +190,14 @@ def test_several_datasets_of_which_none_is_prepared_are_not_kept():
     assert cached([], stages, dataset=of_arrays) is None
 
 
+def test_a_map_of_the_users_behind_batches_that_a_library_shuffles_is_not_kept():
+    """The same batches would come in the same order in every pass."""
+    zipped, *others = of_a_directory()["chains"]
+    chains = [[*zipped, {"kind": "map", "function": "of_text"}], *others]
+    read = [*READ[:4], stage("MapAndBatch", 1.0, parallelism=2), stage("Map", 5.0)]
+    assert cached([], read, dataset={"chains": chains}) is None
+
+
 @pytest.mark.parametrize("written", [{"function": "read"}, {"source": {"file": "a.py", "line": 3}}])
 def test_what_the_user_shuffles_is_kept_behind_the_map(written):
     advice = cached([], READ, dataset=of_a_directory(**written))

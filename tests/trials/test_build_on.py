@@ -1,0 +1,55 @@
+"""A model's variables made for a trial: what it draws in training is as if nobody had made them."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.trials.train_functions.build_on import build_on
+
+
+def recurrent():
+    keras.utils.set_random_seed(3)
+    layers = keras.layers.LSTM(4, dropout=0.2, recurrent_dropout=0.2), keras.layers.Dense(1)
+    model = keras.Sequential(layers)
+    model.compile("adam", "mse")
+    return model
+
+
+class NeedsValues(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.last = keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.last(tf.convert_to_tensor(np.asarray(x)))
+
+
+def sequences():
+    x = np.random.default_rng(0).random((64, 6, 3), "float32")
+    return tf.data.Dataset.from_tensor_slices((x, x[:, 0, :1])).batch(32)
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        lambda model: kp.find_learning_rate(model, sequences()),
+        lambda model: kp.benchmark_train_step(model, next(iter(sequences())), steps=5, repeats=1),
+    ],
+    ids=["find_learning_rate", "benchmark_train_step"],
+)
+def test_recurrent_layers_with_dropout_draw_what_they_would_have_drawn(trial):
+    model, untouched = recurrent(), recurrent()
+    trial(model)
+    for each in (model, untouched):
+        keras.utils.set_random_seed(4)
+        each.fit(sequences(), epochs=1, shuffle=False, verbose=0)
+    for mine, theirs in zip(model.get_weights(), untouched.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_model_that_needs_values_is_made_on_them():
+    model = NeedsValues()
+    build_on(model, lambda: (np.ones((2, 3), "float32"),))
+    assert [tuple(weight.shape) for weight in model.weights] == [(3, 1), (1,)]
