@@ -327,9 +327,10 @@ def test_the_dataset_given_goes_on_as_if_nothing_had_been():
 
     data, untouched = made(), made()
     tuned = kp.tune_input(data, budget_s=3)
-    first = checksums(untouched, 100, 60)
-    assert checksums(data, 100, 60) == first
-    assert checksums(tuned.dataset, 100, 60) == first
+    passes = [checksums(untouched, 100, 60) for _ in range(2)]
+    assert checksums(data, 100, 60) == passes[0]
+    # Where nothing paid, as beside other programs, it is the one given, and this its second pass.
+    assert checksums(tuned.dataset, 100, 60) == passes[tuned.dataset is data]
 
 
 def test_a_change_that_tensorflow_refuses_is_said_and_the_rest_tried(monkeypatch):
