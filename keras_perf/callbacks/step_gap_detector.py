@@ -182,7 +182,7 @@ class StepGapDetector(ObservingCallback):
         observation = self._training
         if final:
             self._judge({})
-        interval = self._splitter.take(observation.trials.dispatch_share, final=final)
+        interval = self._splitter.take(observation.trials.dispatch, final=final)
         if interval is None:
             return
         if self._examples_per_step is None and observation.mid_epoch:

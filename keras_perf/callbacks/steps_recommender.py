@@ -138,9 +138,13 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         return self._trials.longer(plan, self._queue.take(), Kind.TRIAL)
 
     def _has_room(self) -> bool:
-        """The next trial fits in, behind an epoch's first execution, which may fill a shuffle."""
+        """The next trial fits in.
+
+        An epoch's first execution may wait for a shuffle, which the second one's begin tells.
+        """
         room, free = self._queue.room_steps, self._training.audience.free_steps()
-        return self._training.batch > 0 and min(self._trials.at_most(room), free) >= room
+        begun = self._training.batch > self._training.steps_per_execution
+        return begun and min(self._trials.at_most(room), free) >= room
 
     def function_replaced(self) -> None:
         """The longer functions train as the model was before: they are not run any more."""
@@ -180,7 +184,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         if steps > plan.steps and self._prepared():
             self._has_applied = True
             if self._conclusion is not None:
-                self._trials.dispatch_share = self._conclusion.dispatch_share_of(steps)
+                self._trials.dispatch = self._conclusion.dispatch_of(steps)
             return self._trials.longer(plan, steps, Kind.STEADY)
         return plan
 
@@ -207,8 +211,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         )
         self.recommendation = StepsPerExecution.of(record)
         self._measured_on = weakref.ref(fit.model)
-        if found.dispatch_share is not None:
-            trials.dispatch_share = found.dispatch_share
+        if found.dispatch is not None:
+            trials.dispatch = found.dispatch
         self.writer.scalars(fit.step, found.scalars)
         table = curve_markdown(found.curve, record)
         self.writer.text(fit.step, "perf/steps_per_execution", table)

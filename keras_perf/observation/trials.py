@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.listener import Plan
+from keras_perf.observers.steps.known_dispatch import KnownDispatch
 from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.observers.steps_trial.steps_to_try import Room
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
@@ -14,15 +15,14 @@ class Trials:
     """Asked by whoever tries other numbers of steps per execution.
 
     Attributes:
-        dispatch_share: how much of the train function's time is entering and leaving it, once a
-            trial has told.
+        dispatch: what entering and leaving the train function costs, once a trial has told.
     """
 
     _between = "epochs"
     """What lies between two interruptions."""
 
     def __init__(self) -> None:
-        self.dispatch_share: float | None = None
+        self.dispatch: KnownDispatch | None = None
 
     def reason_not_to_try(self) -> str | None:
         """Why no other number can be tried in this training, or None."""

@@ -13,6 +13,7 @@ from keras_perf.observers.steps.input.measured_waits import (
     timed_waits,
     training_ns,
 )
+from keras_perf.observers.steps.known_dispatch import KnownDispatch
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import Interval
 
@@ -178,7 +179,7 @@ class Splitter:
         per_step, recent = self._fetches_per_step, list(self._recent)
         return measured_waits(recent, per_step, list(gaps_us), pending, next_begin_ns)
 
-    def take(self, dispatch_share: float | None = None, *, final: bool = False) -> Interval | None:
+    def take(self, known: KnownDispatch | None = None, *, final: bool = False) -> Interval | None:
         """The interval since the last one, and a new beginning.
 
         Returns:
@@ -187,8 +188,7 @@ class Splitter:
             wait for the next call.
 
         Arguments:
-            dispatch_share: dispatch as a share of the time inside, as known from elsewhere, for
-                intervals whose own gaps do not show it.
+            known: dispatch, for intervals whose own gaps do not show it.
             final: no more will come.
 
         What was not measured takes the last share known.
@@ -203,8 +203,8 @@ class Splitter:
         dispatch = None
         if self._measured_executions:
             dispatch = round(self._dispatch / self._measured_executions * self._executions)
-        elif dispatch_share is not None:
-            dispatch = round(dispatch_share * self._inside)
+        elif known is not None:
+            dispatch = known.ns_of(self._inside, self._executions)
         if dispatch is not None:
             dispatch = min(dispatch, self._inside - (wait or 0))
         interval = Interval(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from keras_perf.observers.steps.known_dispatch import KnownDispatch
 from keras_perf.observers.steps_trial.cost_curve import CostCurve, resampled_curves
 from keras_perf.observers.steps_trial.in_tf_data_gaps import in_tf_data_gaps
 from keras_perf.observers.steps_trial.steps_choice import (
@@ -50,15 +51,18 @@ class Conclusion:
         }
 
     @property
-    def dispatch_share(self) -> float | None:
-        """How much of the time inside an ordinary execution is entering and leaving it."""
-        return None if self.dispatch_ms is None else self.dispatch_ms / self.ordinary_ms
+    def dispatch(self) -> KnownDispatch | None:
+        """Of an ordinary execution."""
+        if self.dispatch_ms is None:
+            return None
+        return KnownDispatch(self.dispatch_ms / self.ordinary_ms, self.dispatch_ms)
 
-    def dispatch_share_of(self, steps: int) -> float | None:
+    def dispatch_of(self, steps: int) -> KnownDispatch | None:
         """The same of an execution of so many steps, over which it is spread."""
         if not self.dispatch_ms:
             return None
-        return self.dispatch_ms / (self.dispatch_ms + steps * self.curve.in_graph_ms)
+        inside_ms = self.dispatch_ms + steps * self.curve.in_graph_ms
+        return KnownDispatch(self.dispatch_ms / inside_ms, self.dispatch_ms)
 
 
 def conclude(times: TrialTimes, present: int, bounds: Bounds, gaps_us: Sequence[int]) -> Conclusion:

@@ -71,7 +71,7 @@ def test_its_wait_is_known_though_a_trial_follows(tmp_path):
     fit([remembers, kp.StepGapDetector(tmp_path)])
     trials = {e.first_step for e in remembers.seen if e.kind is Kind.TRIAL}
     found = {e.step for e in kp.diagnose(tmp_path).events if e.cause == "shuffle-refill"}
-    assert found & {step - 1 for step in trials}
+    assert found & {step - 2 for step in trials}
     assert found >= {epoch * EPOCH for epoch in range(1, EPOCHS)}
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
 from keras_perf.observers.steps.input.measured_waits import timed_waits
+from keras_perf.observers.steps.known_dispatch import KnownDispatch
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.interval import PARTS, Interval
@@ -112,8 +113,17 @@ def test_a_dispatch_known_from_trials_comes_out_of_compute():
     for _ in range(10):
         splitter.add(loop.run(1, **STEP))
     splitter.close_stretch(loop.gaps)
-    parts = parts_of(splitter.take(dispatch_share=50 / 167))
+    parts = parts_of(splitter.take(KnownDispatch(50 / 167, 0.05)))
     assert (parts["dispatch"], parts["compute"]) == (10 * 50, 10 * 107)
+
+
+def test_an_execution_that_fills_a_shuffle_has_no_more_dispatch_than_others():
+    loop, splitter = ScriptedLoop(), Splitter()
+    splitter.add(loop.run(1, **STEP | {"wait": 10_000}))
+    for _ in range(9):
+        splitter.add(loop.run(1, **STEP))
+    splitter.close_stretch(loop.gaps)
+    assert parts_of(splitter.take(KnownDispatch(50 / 167, 0.05)))["dispatch"] == 10 * 50
 
 
 def test_dispatch_never_takes_more_than_what_the_wait_has_left():
@@ -121,7 +131,7 @@ def test_dispatch_never_takes_more_than_what_the_wait_has_left():
     for _ in range(10):
         splitter.add(loop.run(1, wait=60, compute=40))
     splitter.close_stretch(loop.gaps)
-    parts = parts_of(splitter.take(dispatch_share=0.7))
+    parts = parts_of(splitter.take(KnownDispatch(0.7, 0.07)))
     assert (parts["input_wait"], parts["dispatch"], parts["compute"]) == (600, 400, 0)
 
 
@@ -200,7 +210,7 @@ def test_gaps_of_the_executions_own_beat_a_dispatch_known_from_trials():
     for _ in range(6):
         splitter.add(loop.run(8, **STEP))
     splitter.close_stretch(loop.gaps)
-    assert parts_of(splitter.take(dispatch_share=0.9))["dispatch"] == 6 * 50
+    assert parts_of(splitter.take(KnownDispatch(0.9, 1.0)))["dispatch"] == 6 * 50
 
 
 def test_the_host_time_between_executions_is_no_dispatch():
@@ -703,11 +713,11 @@ def stretches(draw: st.DrawFn) -> list[tuple[list[Execution], list[int] | None, 
 
 @given(
     stretches=stretches(),
-    dispatch_share=st.none() | st.floats(0, 1),
+    known=st.none() | st.builds(KnownDispatch, st.floats(0, 1), st.floats(0, 1e3)),
     take_often=st.booleans(),
 )
 @settings(max_examples=100, deadline=None)
-def test_the_parts_tile_whatever_was_executed(stretches, dispatch_share, take_often):
+def test_the_parts_tile_whatever_was_executed(stretches, known, take_often):
     splitter = Splitter()
     intervals = []
     for executions, gaps, pending in stretches:
@@ -715,8 +725,8 @@ def test_the_parts_tile_whatever_was_executed(stretches, dispatch_share, take_of
             splitter.add(execution)
         splitter.close_stretch(gaps, pending)
         if take_often:
-            intervals.append(splitter.take(dispatch_share))
-    intervals.append(splitter.take(dispatch_share, final=True))
+            intervals.append(splitter.take(known))
+    intervals.append(splitter.take(known, final=True))
     taken = [interval for interval in intervals if interval is not None]
     for interval in taken:
         parts = [getattr(interval, f"{part}_ns") or 0 for part in PARTS]

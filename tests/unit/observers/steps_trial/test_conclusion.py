@@ -35,7 +35,7 @@ def test_on_a_quiet_machine_executions_tell(gaps_us):
     found = concluded(QUIET_MS, gaps_us)
     assert not found.unclear
     assert found.dispatch_ms == pytest.approx(0.7, abs=0.02)
-    assert found.dispatch_share == pytest.approx(0.7 / 0.9, abs=0.02)
+    assert found.dispatch.share == pytest.approx(0.7 / 0.9, abs=0.02)
     assert found.record.steps_per_execution > 32
 
 
@@ -43,7 +43,7 @@ def test_where_executions_are_disturbed_gaps_tell():
     found = concluded(TAKEN_MS, GAPS_US)
     assert not found.unclear
     assert found.dispatch_ms == pytest.approx(0.7)
-    assert found.dispatch_share == pytest.approx(0.7 / 0.9)
+    assert found.dispatch.share == pytest.approx(0.7 / 0.9)
     assert found.record.steps_per_execution > 32
     assert found.record.per_execution_ms == pytest.approx(0.7)
 
