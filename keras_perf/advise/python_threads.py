@@ -136,10 +136,10 @@ def about_python(situation: Situation, name: str) -> str:
             f"{HOLDS_IT} CPU time beyond what computing takes is {in_percent(at_work)} of its "
             "time, so it rather waits; try_advice measures what it gains."
         )
-    return (
-        f"{HOLDS_IT} Which of these it does was not measured; try_advice measures what it gains."
-        f"{BETTER_CODE}"
-    )
+    unknown = " Which of these it does was not measured; try_advice measures what it gains."
+    if situation.facts.advice_trials is not None:
+        unknown = ""
+    return f"{HOLDS_IT}{unknown}{BETTER_CODE}"
 
 
 def _share_at_work(situation: Situation, name: str) -> float | None:

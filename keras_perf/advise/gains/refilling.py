@@ -9,7 +9,7 @@ from keras_perf.advise.as_written import runs_as
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.refills import Refills, refills_of
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICEABLE = 0.05
@@ -45,9 +45,9 @@ def naming_refills(summary: Summary, advice: Sequence[Recommendation]) -> list[R
     for place, each in enumerate(advice):
         if each.id in ids:
             told = (
-                f" It also shortens refilling the shuffle's buffer: {refills.count} epochs began "
-                f"by waiting {in_ms(refills.each_ms)} for that, {in_percent(refills.share)} of the "
-                "time of all steps."
+                " It also shortens refilling the shuffle's buffer: "
+                f"{counted(refills.count, 'epoch')} began by waiting {in_ms(refills.each_ms)} for "
+                f"that, {in_percent(refills.share)} of the time of all steps."
             )
             named[place] = replace(each, reason=f"{each.reason}{told}")
             break

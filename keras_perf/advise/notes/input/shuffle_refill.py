@@ -1,22 +1,47 @@
-"""Refilling the buffer of a shuffle, where no advice is on it."""
+"""Refilling the buffer of a shuffle, where no advice is on it, or on what fills it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
+from keras_perf.advise.as_written import function_of, runs_as, where
+from keras_perf.advise.cache_place import same_in_every_pass
 from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.records.figures import counted, in_ms, in_percent
+from keras_perf.records.run.run_facts import RunFacts
 
 
 def shuffle_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence."""
     refills = noticeable_refills(run.summary)
-    named = {"cheaper-shuffle", *shortening(run.facts)}
-    if refills is None or named & run.advised:
+    if refills is None:
+        return
+    yield from _about_what_fills_it(run.facts)
+    if {"cheaper-shuffle", *shortening(run.facts)} & run.advised:
         return
     yield (
-        f"{refills.count} epochs began by waiting {in_ms(refills.each_ms)} for a shuffle to fill "
-        f"its buffer again, {in_percent(refills.share)} of the time of all steps: a smaller buffer "
-        "fills faster, and mixes less."
+        f"{counted(refills.count, 'epoch')} began by waiting {in_ms(refills.each_ms)} for a "
+        f"shuffle to fill its buffer again, {in_percent(refills.share)} of the time of all steps: "
+        "a smaller buffer fills faster, and mixes less."
     )
+
+
+def _about_what_fills_it(facts: RunFacts) -> Iterator[str]:
+    """Of all data in the buffer, what stands before it has ended before anybody can ask for it."""
+    chains, paces = facts.input.chains, stage_paces(facts)
+    chain = chains[0] if len(chains) == 1 else ()
+    before = tuple(takewhile(lambda stage: stage.kind != "shuffle", chain))
+    made = same_in_every_pass(before)
+    if not made or "cache" in facts.input.kinds:
+        return
+    last = made[-1]
+    if paces and not any(runs_as(last.kind, pace.name) for pace in paces):
+        written = f"{last.kind}({function_of(last, 'your_function')})"
+        yield (
+            f"What {written} takes is not among the stages: once the shuffle's buffer holds all "
+            f"data it has ended, and its time is in that wait. dataset.{written}.cache() in front "
+            f"of the shuffle keeps what it makes, if the memory is there for it.{where(last)}"
+        )

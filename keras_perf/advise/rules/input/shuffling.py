@@ -15,7 +15,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.refills import refills_of
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -108,7 +108,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         _less(refills.per_step_ms, won, most),
         title=title,
         reason=(
-            f"{refills.count} epochs each began with waiting {in_ms(refills.each_ms)} for "
+            f"{counted(refills.count, 'epoch')} began with waiting {in_ms(refills.each_ms)} for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {in_percent(refills.share)} of "
             f"the time of all steps.{limit} A smaller buffer fills faster too, and mixes "
             f"less.{moved}"

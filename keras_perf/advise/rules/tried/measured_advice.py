@@ -167,7 +167,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     reason = (
         f"Tried on this training ({tried.where}{on_top}): a step took {_before_and_after(tried)}."
     )
-    reason += f" It costs {tried.costs}." if tried.costs else ""
+    reason += f" Its cost: {tried.costs}." if tried.costs else ""
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     if advice is not None:
         evidence = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import counted, in_ms
 from keras_perf.records.reasons.reason import worded
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
@@ -127,7 +127,8 @@ class StepsTrial:
         if self.whole_executions:
             more = self.steps_per_execution - self.left_steps
             return f" Keras then runs whole executions: each epoch gets {more} steps more."
-        return f" The last execution of each epoch runs the {self.left_steps} steps that are left."
+        left = counted(self.left_steps, "step")
+        return f" The last execution of each epoch runs the {left} left."
 
     @property
     def _callbacks(self) -> str:

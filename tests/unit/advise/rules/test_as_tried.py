@@ -84,7 +84,7 @@ def test_what_pays_is_advised_though_no_rule_thought_of_it():
     case = with_trials([tried("enable-xla", 1.4, 1.3, 1.5, costs="time")], ["enable-xla"])
     advice = advised(case)["enable-xla"]
     assert advice.action == "do enable-xla"
-    assert "It costs time." in advice.reason
+    assert "Its cost: time." in advice.reason
 
 
 @pytest.mark.parametrize(

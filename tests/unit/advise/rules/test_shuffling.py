@@ -61,7 +61,7 @@ def test_a_shuffle_behind_a_map_goes_before_it():
     assert found.action.startswith("dataset = dataset.shuffle(500).map(load, ...)")
     assert "random numbers fall on other examples" in found.action
     assert found.reason.startswith(
-        "4 epochs each began with waiting 100 ms for shuffle(500) to fill its buffer again, 20% of "
+        "4 epochs began with waiting 100 ms for shuffle(500) to fill its buffer again, 20% of "
         "the time of all steps."
     )
 
@@ -164,6 +164,38 @@ def test_refilling_that_no_advice_names_is_noted():
     [note] = notes(100.0)
     assert note.startswith("4 epochs began by waiting 100 ms for a shuffle to fill its buffer")
     assert "20% of the time of all steps: a smaller buffer fills faster" in note
+
+
+def gone_by_then(*chain: dict[str, Any]) -> list[str]:
+    """Notes beside advice on the shuffle, where no map runs any more when stages are asked for."""
+    found = refilled(*chain)
+    running = [each for each in found["stages"] if "Map" not in each["name"]]
+    run = summary(**{**found, "stages": running})
+    return list(shuffle_notes(diagnosed(run, advised=["cheaper-shuffle"])))
+
+
+def test_a_map_that_has_ended_once_the_buffer_holds_all_data_is_named():
+    [note] = gone_by_then(READ, MAP, SHUFFLE, BATCH)
+    assert note.startswith("What map(load) takes is not among the stages")
+    assert "dataset.map(load).cache() in front of the shuffle keeps what it makes" in note
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        (READ, RANDOM, SHUFFLE, BATCH),
+        (READ, MAP, {"kind": "cache"}, SHUFFLE, BATCH),
+        (READ, SHUFFLE, BATCH, MAP),
+        (READ, SHUFFLE, BATCH),
+    ],
+)
+def test_no_map_is_named_that_is_random_kept_already_or_behind_the_shuffle(chain):
+    assert gone_by_then(*chain) == []
+
+
+def test_a_map_that_runs_is_not_named():
+    run = summary(**refilled(READ, MAP, SHUFFLE, BATCH))
+    assert list(shuffle_notes(diagnosed(run, advised=["cheaper-shuffle"]))) == []
 
 
 def test_little_refilling_and_what_advice_names_are_not_noted():

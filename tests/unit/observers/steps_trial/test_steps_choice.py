@@ -104,7 +104,7 @@ def test_what_pays_is_recommended_with_its_figures():
 def test_what_becomes_of_the_remainder_is_said():
     curve = CostCurve(1.0, 1.0)
     found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 113))
-    assert found.reason.endswith("each epoch runs the 49 steps that are left.")
+    assert found.reason.endswith("each epoch runs the 49 steps left.")
     found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 113, whole_executions=True))
     assert found.reason.endswith("each epoch gets 15 steps more.")
     found = recommend(curve, [curve] * 20, 1, Bounds(256, 1.0, 100))
