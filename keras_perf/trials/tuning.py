@@ -84,7 +84,7 @@ class Tuning:
         self._look_s = CHECKING * budget.seconds
         self._tried: list[InputChange] = []
         self._not_done: list[NotDone] = []
-        self._before_ms = self._after_ms = math.nan
+        self._after_ms, self._gain = math.nan, 1.0
         self._progress = Progress()
 
     def run(self) -> TunedInput:
@@ -115,7 +115,9 @@ class Tuning:
         if any(each.kept for each in self._tried):
             result = with_options(self._graph.dataset(), self._options)
         tried, left = tuple(self._tried), still_left(self._tried, self._not_done)
-        return TunedInput(result, tried, left, self._before_ms, self._after_ms, stopped)
+        # Of what was measured in turn; what it took at first, it took on another machine by now.
+        before_ms = self._after_ms * self._gain
+        return TunedInput(result, tried, left, before_ms, self._after_ms, stopped)
 
     def _look(self) -> None:
         """Takes batches as they are, and steps of a model."""
@@ -130,10 +132,10 @@ class Tuning:
         self._progress.tries("the input alone", max(0.0, self._budget.left_s))
         self._present, begin = EndlessPipeline(data, self._clock), self._clock()
         try:
-            self._before_ms = self._after_ms = self._present.batch_ms()
+            self._after_ms = self._present.batch_ms()
         except tf.errors.OutOfRangeError as error:
             raise ValueError(NO_BATCH) from error
-        self._opening_s = max(0.0, self._clock() - begin - slice_s(self._before_ms / 1e3))
+        self._opening_s = max(0.0, self._clock() - begin - slice_s(self._after_ms / 1e3))
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
@@ -171,7 +173,7 @@ class Tuning:
             if stays:
                 self._graph, self._options, self._present = made, options, pipeline
                 if not change.beside_a_step:
-                    self._after_ms = pair.after_ms
+                    self._after_ms, self._gain = pair.after_ms, self._gain * pair.gain
 
     def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
         left_s = max(0.0, self._budget.left_s)

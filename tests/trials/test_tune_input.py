@@ -293,6 +293,16 @@ def test_a_file_is_tried_only_if_memory_is_too_small_and_there_is_room(monkeypat
     assert not list(tmp_path.iterdir())
 
 
+def test_all_together_gain_what_each_has_gained_in_turn(monkeypatch):
+    pays = Pair(before_ms=2.0, after_ms=0.5, gain=3.0, low=2.9, high=3.1)
+    monkeypatch.setattr(module_under_test, "side_by_side", lambda *_, **__: pays)
+    tuned = kp.tune_input(rows().batch(4).map(lambda x: x + 1))
+    alone = [each for each in tuned.changes if each.id != "prefetch"]
+    assert len(alone) > 1
+    assert tuned.gain == pytest.approx(3.0 ** len(alone))
+    assert tuned.after_ms == 0.5
+
+
 def test_a_file_that_did_not_pay_is_taken_away(monkeypatch, tmp_path):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=500))
     lost = Pair(before_ms=1.0, after_ms=2.0, gain=0.5, low=0.4, high=0.6)

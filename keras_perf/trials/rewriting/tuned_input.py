@@ -45,8 +45,8 @@ class TunedInput:
         changes: those that were kept, in the order in which they were made.
         tried: all that were measured.
         not_done: what was not tried, each with the stage and the reason.
-        before_ms, after_ms: a batch of the dataset as it was, and as it is now; NaN where Ctrl-C
-            came before that was measured.
+        before_ms, after_ms: a batch of the dataset as it was, by the gains of what was kept, each
+            measured in turn, and as it is now; NaN where Ctrl-C came before that was measured.
         stopped: why no more was tried; empty if all was.
     """
 
