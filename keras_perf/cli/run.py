@@ -19,6 +19,7 @@ from keras_perf.running.keras_import import WhenKerasIsImported
 from keras_perf.running.observed import Observed
 from keras_perf.running.options import add_options, options_of
 from keras_perf.running.why_nothing import why_nothing
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 if TYPE_CHECKING:
     from keras_perf.running.last_words import Reports
@@ -50,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         found, words = _program_of(arguments)
         options = options_of(arguments, found.name)
         page = _page_of(arguments.html)
-    except (WrongUseError, ValueError) as error:
+        if arguments.log_dir is not None and not is_remote(arguments.log_dir):
+            # Before the program has trained for hours.
+            writable_log_dir(arguments.log_dir)
+    except (WrongUseError, ValueError, OSError) as error:
         complain(f"keras-perf run: {error}")
         return 2
     say = _Voice(quiet=options.quiet)

@@ -122,6 +122,7 @@ def test_what_ends_at_once_ends_at_once(folder, does, code):
         ("--profile-steps 5:3 program.py", "A must be below B"),
         ("--profile-steps 5 program.py", "must be A:B"),
         ("--html nowhere/x.html program.py", "FILE of --html must be writable"),
+        ("--log-dir program.py program.py", "log_dir must be writable, got 'program.py'"),
         ("--log program.py", "unrecognized arguments: --log"),
     ],
 )

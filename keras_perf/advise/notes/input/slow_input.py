@@ -18,13 +18,15 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
     situation = run.situation
     if run.verdict != "input-bound" or input_is_advised(run.advised):
         return
+    if situation.facts.input.input_kind == "arrays":
+        unknown = ", and how long each of its stages takes was not recorded"
+        yield (
+            f"Keras makes these batches of arrays in memory{'' if situation.paces else unknown}: "
+            "larger batches are fetched less often."
+        )
+        return
     if not situation.paces:
-        if situation.facts.input.input_kind == "arrays":
-            yield (
-                "Keras makes these batches of arrays in memory, and how long each of its stages "
-                "takes was not recorded: larger batches are fetched less often."
-            )
-        elif situation.own_dataset and _one_execution_an_epoch(situation):
+        if situation.own_dataset and _one_execution_an_epoch(situation):
             yield (
                 "Nothing is advised on the input: an epoch is a single execution, within which "
                 "tf.data cannot be asked for its stages. Fewer steps per execution let it report "
