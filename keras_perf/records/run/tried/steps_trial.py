@@ -116,7 +116,7 @@ class StepsTrial:
             )
         if self.lost_in_noise and not self.in_graph_ms:
             return "no change: what an execution costs is too little to be told from noise."
-        if self.lost_in_noise:
+        if self.lost_in_noise or self.may_be_chance:
             return f"no change: {figures}, too little to be told from noise."
         return f"no change: {figures}, too little to matter."
 

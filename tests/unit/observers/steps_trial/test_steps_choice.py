@@ -164,3 +164,11 @@ def test_a_step_that_mostly_enters_its_executions_does_not_wait_for_input_though
     curve, bounds = CostCurve(0.57, 2.5), Bounds(256, 1.0, 100)
     found = recommend(curve, [curve] * 20, 1, bounds, certain=False, input_wait_ms=0.36)
     assert "too little to be told from noise" in found.reason
+
+
+def test_what_may_be_chance_is_not_said_to_be_too_little_to_matter():
+    # A single step took 1.2 ms more than the line says, which promises nothing of longer ones.
+    curve, bounds = CostCurve(1.8, 100.0, measured=(1, 3.0)), Bounds(256, 1.0, 94)
+    found = recommend(curve, [curve] * 20, 1, bounds, certain=False)
+    assert found.steps_per_execution == 1
+    assert found.reason.endswith("an execution 1.2 ms more, too little to be told from noise.")
