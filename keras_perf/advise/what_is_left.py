@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
+from keras_perf.advise.gains.of_a_part import (
+    WORTHWHILE,
+    bound_between_epochs,
+    gain_on_a_ready_batch,
+    gains,
+)
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import Situation
@@ -27,7 +32,10 @@ def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommenda
     bound = gains(situation)[verdict]
     if best.predicted_speedup >= MUCH_LESS * bound or bound_between_epochs(situation.model, bound):
         return ""
-    step_ms = situation.model.step_ms
+    step_ms, trials = situation.model.step_ms, situation.facts.advice_trials
+    if verdict == "input-bound" and trials and gain_on_a_ready_batch(situation) is not None:
+        # The verdict speaks of the step as it was on trial.
+        step_ms = trials.step_ms
     left_ms = step_ms / best.predicted_speedup - step_ms / bound
     return (
         f"With {best.id} {in_ms(left_ms)} of that remain, hence its {best.predicted_speedup:.2f}×: "

@@ -12,6 +12,7 @@ from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.verdict.verdict import verdict_of
+from keras_perf.advise.what_is_left import what_is_left
 
 STAGES = [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)]
 
@@ -48,6 +49,15 @@ def test_the_gain_that_was_measured_stands_in_place_of_the_model_s():
     assert (advice.predicted_speedup, advice.low, advice.high) == (1.7, 1.6, 1.8)
     assert advice.tried
     assert advice.evidence["predicted_by_model"] > 1.0
+
+
+def test_what_is_left_of_a_step_on_trial_is_told_in_its_own_milliseconds():
+    # Twice as long on trial as the ten milliseconds of the training itself.
+    change = tried("parallel-map", 2.0, 1.9, 2.1)
+    case = with_trials([change], ["parallel-map"], step_ms=20.0, ready_ms=4.0, input_costs_ms=16.0)
+    left = what_is_left(case, "input-bound", recommendations(case))
+    # 20 / 2 - 4
+    assert left.startswith("With parallel-map 6 ms of that remain, hence its 2.00×")
 
 
 def test_what_was_tried_in_vain_is_not_advised():
