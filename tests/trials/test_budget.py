@@ -108,7 +108,7 @@ def test_what_compiles_for_longer_than_there_is_time_is_not_begun(monkeypatch):
     found = machine.trials(monkeypatch, batches())
     assert not any(compiled for _, compiled in machine.made)
     (why,) = (each.why for each in found.not_tried if each.id == "enable-xla")
-    assert why.startswith("it takes about 26 s, and ")
+    assert why.startswith("it takes about 26.1 s, and ")
     assert why.endswith("allow more than 30 s")
     assert "raise-steps-per-execution" in {each.id for each in found.together}
 

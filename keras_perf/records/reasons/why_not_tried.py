@@ -39,8 +39,8 @@ class WhyNotTried(Words):
     AS_ON_READY = "with {other} a step is as fast as on a ready batch"
     NOT_ON_TOP = "tried only on top of what is worth it, it gains nothing"
     TOO_LONG = (
-        "it takes about {needed_s:.0f} s, and {left_s:.0f} s are left for it: allow more than "
-        "{budget_s:.0f} s"
+        "it takes about {needed_s:.1f} s, and {left_s:.1f} s are left for it: allow more "
+        "than {budget_s:.0f} s"
     )
     NO_ROOM_FOR_BATCH = (
         "a batch of {rows:,} might take {needed_mib} more, over half of the {free_mib} that are "
