@@ -54,6 +54,8 @@ def why_no_wait(summary: Summary) -> str:
         if settings.steps_per_execution > 1 and settings.replicas == 1:
             return "batches of a PyDataset's workers are timed with steps_per_execution=1 only"
         return "with PyDataset workers, Keras turns off what measures it"
+    if summary.facts.settings.in_a_loop and summary.facts.input.input_kind == "generator":
+        return "nothing tells it of an iterator of Python's; one of a tf.data.Dataset tells it"
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"

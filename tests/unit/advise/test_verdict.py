@@ -324,6 +324,14 @@ def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     assert "timed with" not in shared
 
 
+def test_of_a_python_iterator_in_a_loop_no_options_of_tf_data_are_asked_for():
+    context = {"driver": "loop", "input_kind": "generator"}
+    verdict, why = verdict_of(situation(compute=10.0, context=context))
+    assert verdict == "inconclusive"
+    assert "of an iterator of Python's" in str(why)
+    assert "autotune" not in str(why)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
