@@ -6,6 +6,10 @@ import keras
 
 
 def require_compiled(model: keras.Model) -> None:
-    """Raises ValueError unless it is compiled."""
+    """Raises TypeError unless it is a model, ValueError unless it is compiled."""
+    if not isinstance(model, keras.Model):
+        raise TypeError(
+            f"model must be a keras.Model, got {type(model).__name__}. Give the one that trains."
+        )
     if not model.compiled:
         raise ValueError("model must be compiled, got one that is not. Call model.compile first.")

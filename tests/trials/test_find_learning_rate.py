@@ -333,3 +333,11 @@ def test_wrong_use_is_refused_in_words():
         find(own(Lossless), data())
     with pytest.raises(ValueError, match="never reads its learning rate"):
         find(own(OwnOptimizer), data())
+
+
+@pytest.mark.parametrize(
+    "trial", [lambda data: kp.find_learning_rate(None, data), lambda data: kp.try_advice(3, data)]
+)
+def test_what_is_no_model_is_refused_in_a_line(trial):
+    with pytest.raises(TypeError, match=r"^model must be a keras.Model, got (NoneType|int)\. Give"):
+        trial(tf.data.Dataset.range(8).batch(4))
