@@ -135,14 +135,15 @@ def _behind_all_maps(
 
     Not behind a map of shuffled batches: kept, they would be the same in the same order for ever.
     """
-    maps = [place for place, pace in enumerate(paces) if runs_as("map", pace.name)]
+    maps = [n for n, pace in enumerate(paces) if runs_as("map", pace.name)]
     if not maps or any(stage.random for chain in chains for stage in chain):
         return None
-    shuffles = [place for place, pace in enumerate(paces) if _mixes(pace.name)]
-    first = next((place for place in shuffles if place < maps[-1]), maps[-1])
-    if any(not runs_as("map", pace.name) for pace in paces[first + 1 : maps[-1]]):
+    last = maps[-1]
+    shuffle = next((n for n, pace in enumerate(paces[:last]) if "Shuffle" in pace.name), last)
+    between = (pace.name for pace in paces[shuffle + 1 : last])
+    if not all(runs_as("map", name) or name.startswith("Prefetch") for name in between):
         return None
-    return None, paces[maps[-1]]
+    return None, paces[last]
 
 
 def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> float | None:

@@ -198,6 +198,12 @@ def test_a_map_of_the_users_behind_batches_that_a_library_shuffles_is_not_kept()
     assert cached([], read, dataset={"chains": chains}) is None
 
 
+def test_a_prefetch_between_a_shuffle_and_a_map_mixes_nothing():
+    chains = of_a_directory(function="read")
+    ahead = [*READ[:4], stage("Prefetch", 0.1), *READ[4:]]
+    assert cached([], ahead, dataset=chains).action.startswith("dataset = dataset.map(your_fun")
+
+
 @pytest.mark.parametrize("written", [{"function": "read"}, {"source": {"file": "a.py", "line": 3}}])
 def test_what_the_user_shuffles_is_kept_behind_the_map(written):
     advice = cached([], READ, dataset=of_a_directory(**written))
