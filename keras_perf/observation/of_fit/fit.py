@@ -153,9 +153,7 @@ class FitObservation(Observation):
             put_train_function(self.model, self._found)
         pipeline = self.pipeline
         known = pipeline is not None and pipeline.iterator is iterator
-        # Without the callback list nobody tells when an epoch, and so another iterator, begins.
-        within = self.times_callbacks and self.batch > 0 and pipeline is not None
-        if self.closed or (not known and self._iterators.is_of_another(within)):
+        if self.closed or (not known and self._iterators.is_of_another(self._within_epoch)):
             return self._function(iterator)
         if self.answers.left:
             return self._next_answer()
@@ -186,6 +184,11 @@ class FitObservation(Observation):
             self.timeline.discard()
             self.close(aborted=True, ending=ended_by(error))
             raise
+
+    @property
+    def _within_epoch(self) -> bool:
+        """Without the callback list nobody tells when one, and so another iterator, begins."""
+        return self.times_callbacks and self.batch > 0 and self.pipeline is not None
 
     def _next_answer(self) -> Any:
         """The logs of the next call whose steps have run."""
