@@ -103,6 +103,17 @@ def _buckets(stage: Stage, lengths: tuple[int, ...]) -> Stage:
     return Stage("bucket_by_sequence_length", lambda x, y: tf.shape(x)[0], more)
 
 
+def _longer_epochs(program: Program, advice: Any) -> Program | None:
+    """Of a dataset; a `PyDataset` is left to a person."""
+    if "repeat" not in advice.action:
+        return None
+    steps = int(advice.evidence["advised"])
+    epochs = -(-program.fit["epochs"] * int(advice.evidence["present"]) // steps)
+    stages = (*program.stages, Stage("repeat"), Stage("prefetch", tf.data.AUTOTUNE))
+    fit = {**program.fit, "steps_per_epoch": steps, "epochs": epochs}
+    return replace(program, stages=stages, fit=fit)
+
+
 def _collects_rarely(program: Program, advice: Any) -> Program:
     return replace(program, tuned_gc=True)
 
@@ -118,6 +129,7 @@ TRAINING_CHANGES: Mapping[str, Change] = {
     "rarer-validation": _rarer_validation,
     "faster-validation": _faster_validation,
     "larger-validation-batches": _larger_validation_batches,
+    "longer-epochs": _longer_epochs,
     "tune-gc": _collects_rarely,
 }
 """By the advice's id."""

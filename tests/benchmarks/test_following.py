@@ -205,6 +205,16 @@ def test_validation_is_rarer_shorter_or_faster():
     assert after.validation_threads
 
 
+def test_epochs_are_longer_and_fewer():
+    before = program(Stage("batch", 4), fit={"epochs": 60})
+    action = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)"
+    after = followed(before, advice("longer-epochs", action, present=3, advised=60), [])
+    assert kinds(after) == ["batch", "repeat", "prefetch"]
+    assert after.fit == {"epochs": 3, "steps_per_epoch": 60}
+    of_python = advice("longer-epochs", "class Longer(YourPyDataset):", present=3, advised=60)
+    assert followed(before, of_python, []) is None
+
+
 def test_a_number_that_grows_is_no_circle_and_one_that_comes_back_is():
     trail = Trail()
     for every in (20, 400):

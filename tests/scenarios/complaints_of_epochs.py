@@ -6,7 +6,7 @@ import gc
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -159,6 +159,55 @@ def evaluate_in_a_callback(callbacks: Callbacks, *, healthy: bool) -> None:
         shuffle=False,
         callbacks=[*hooks, *callbacks],
     )
+
+
+class Boundaries(keras.callbacks.Callback):
+    """Times what lies between an epoch's last batch and the next one's first, and all of it."""
+
+    ALL_S: ClassVar[list[float]] = []
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self.ended, self.begin = 0.0, time.perf_counter()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if batch == 0 and self.ended:
+            MEASURED.append(1e3 * (time.perf_counter() - self.ended))
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.ended = time.perf_counter()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self.ALL_S[:] = [time.perf_counter() - self.begin]
+
+
+def without_boundaries() -> tuple[float, float]:
+    """So many times as fast, with an eighth of them left, and with none."""
+    (all_s,), spent_s = Boundaries.ALL_S, sum(MEASURED) / 1e3
+    return all_s / (all_s - 7 / 8 * spent_s), all_s / (all_s - spent_s)
+
+
+def between_epochs_ms(found: Diagnosis) -> float:
+    """Usual rest between two of them."""
+    [advice] = [each for each in found.recommendations if each.id == "longer-epochs"]
+    return advice.evidence["rest_ms"] * advice.evidence["present"]
+
+
+@complaint(
+    says="and between two of them Keras's own work, with the making of a new iterator,",
+    kind="Keras's own work, with the making",
+    twin=("input-bound", *FAST),
+    advice="longer-epochs",
+    size=between_epochs_ms,
+    gain=without_boundaries,
+)
+def epochs_of_three_steps(callbacks: Callbacks, *, healthy: bool) -> None:
+    """Many short epochs; the twin has few long ones of the same batches."""
+    steps, epochs, data = 3, 200, batches(3)
+    arguments: dict[str, Any] = {"epochs": epochs}
+    if healthy:
+        data = data.repeat().prefetch(tf.data.AUTOTUNE)
+        arguments = {"epochs": 2, "steps_per_epoch": steps * epochs // 2}
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=[Boundaries(), *callbacks], **arguments)
 
 
 def slow_map(waited: list[float]) -> Callable[[Any, Any], Any]:

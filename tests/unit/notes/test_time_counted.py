@@ -7,16 +7,6 @@ from hand_built import between_epochs, diagnosed, summary
 
 from keras_perf.advise.notes.reliability.time_counted import time_notes
 
-EPOCHS = "fewer, longer epochs"
-
-
-@pytest.mark.parametrize(("usual_s", "told"), [(0.19, True), (None, True), (0.01, False)])
-def test_what_keras_does_between_epochs_is_worth_a_sentence_if_it_comes_back(usual_s, told):
-    context = between_epochs(rest=5.0, steps=200)
-    context["outside"]["usual_epoch_rest_s"] = usual_s
-    found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
-    assert (EPOCHS in found) is told
-
 
 @pytest.mark.parametrize(("usual_s", "told"), [(0.01, "compiled, once for"), (2.0, "compiled: ")])
 def test_of_that_jax_tells_what_compiles(usual_s, told):
@@ -24,7 +14,6 @@ def test_of_that_jax_tells_what_compiles(usual_s, told):
     context["outside"] |= {"usual_epoch_rest_s": usual_s, "epoch_compiling_s": 4.0}
     found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
     assert "For 4 s of Keras's own work between epochs JAX traced and " + told in found
-    assert EPOCHS not in found
 
 
 def test_a_validation_s_first_time_is_told_beside_the_others():
@@ -34,7 +23,7 @@ def test_a_validation_s_first_time_is_told_beside_the_others():
     assert "training spends: what validations take beyond the usual " in found
 
 
-def test_of_a_little_time_between_epochs_nothing_more_is_said():
-    run = summary(compute=10.0, context=between_epochs(rest=0.5))
+def test_of_other_work_between_epochs_nothing_of_compiling_is_said():
+    run = summary(compute=10.0, context=between_epochs(rest=5.0))
     found = " ".join(time_notes(diagnosed(run)))
-    assert EPOCHS not in found
+    assert "compiled" not in found

@@ -30,30 +30,21 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         share = {name: ms / training_ms(summary) for name, ms in outside.items()}
         yield from _beside_the_steps(share, in_loop=in_loop)
         if share["epoch_rest"] > MUCH and not in_loop:
-            yield from _own_work_of_keras(summary.facts)
+            yield from _compiling_between(summary.facts)
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
 
 
-def _own_work_of_keras(facts: RunFacts) -> Iterator[str]:
-    """Why much of the training is Keras's own work between epochs."""
+def _compiling_between(facts: RunFacts) -> Iterator[str]:
+    """What much of Keras's own work between epochs is, where JAX compiled meanwhile."""
     known = facts.outside
-    if known is None:
+    if known is None or known.epoch_compiling_s <= known.epoch_rest_s / 2:
         return
     once = "" if known.rest_comes_back else ", once for all epochs"
-    if known.epoch_compiling_s > known.epoch_rest_s / 2:
-        yield (
-            f"For {in_s(known.epoch_compiling_s)} of Keras's own work between epochs JAX traced "
-            f"and compiled{once}: what metrics compute at an epoch's end, for example."
-        )
-    elif known.rest_comes_back:
-        data = "dataset"
-        if facts.input.input_kind == "arrays":
-            data = "tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch(…)"
-        yield (
-            "Keras's own work between epochs, with the making of iterators, takes much of this "
-            f"training: {data}.repeat() with steps_per_epoch makes fewer, longer epochs."
-        )
+    yield (
+        f"For {in_s(known.epoch_compiling_s)} of Keras's own work between epochs JAX traced "
+        f"and compiled{once}: what metrics compute at an epoch's end, for example."
+    )
 
 
 def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from statistics import median
+from collections.abc import Sequence
+from statistics import fmean, median
 
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.times.outside_steps import OutsideSteps
+
+UNUSUAL = 0.1
+"""Of the rests between epochs this share, the longest, are not usual; of two, one."""
 
 
 class Outside:
@@ -58,7 +62,7 @@ class Outside:
             validation_s=self._owners.get(VALIDATION, 0) / 1e9,
             epoch_callbacks_s=owners,
             epoch_rest_s=sum(self._rests) / 1e9,
-            usual_epoch_rest_s=median(self._rests) / 1e9 if self._rests else None,
+            usual_epoch_rest_s=_usual_ns(self._rests) / 1e9 if self._rests else None,
             epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,
@@ -66,3 +70,9 @@ class Outside:
             profiled_s=self._kinds[Kind.PROFILED] / 1e9,
             trial_s=self._kinds[Kind.TRIAL] / 1e9,
         )
+
+
+def _usual_ns(rests: Sequence[int]) -> float:
+    """The mean without the longest: on a busy machine some are far longer than the median."""
+    usual = len(rests) - max(1, int(UNUSUAL * len(rests)))
+    return fmean(sorted(rests)[: max(1, usual)])

@@ -15,8 +15,8 @@ class OutsideSteps:
     """Sums over a training, in seconds, and how many epoch gaps and validations there were.
 
     `usual_validation_s` is the median validation but the first, which traces and compiles;
-    `usual_epoch_rest_s` the median of what `epoch_rest_s` sums, of which `epoch_compiling_s` is
-    compiling, as far as JAX tells of it.
+    `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the tenth that took longest,
+    of which `epoch_compiling_s` is compiling, as far as JAX tells of it.
     """
 
     epoch_gaps: int = needed(count())

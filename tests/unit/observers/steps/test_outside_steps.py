@@ -81,7 +81,7 @@ def test_epoch_gaps_are_summed_by_owner():
         "A.on_epoch_begin": pytest.approx(0.001),
     }
     assert record.epoch_rest_s == pytest.approx(0.005)
-    assert record.usual_epoch_rest_s == pytest.approx(0.0025)
+    assert record.usual_epoch_rest_s == pytest.approx(0.002)
     assert record.rest_comes_back
 
 
