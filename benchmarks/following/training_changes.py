@@ -103,13 +103,20 @@ def _buckets(stage: Stage, lengths: tuple[int, ...]) -> Stage:
     return Stage("bucket_by_sequence_length", lambda x, y: tf.shape(x)[0], more)
 
 
+def _one_iterator(program: Program, advice: Any) -> Program:
+    steps = int(advice.action.rpartition("steps_per_epoch=")[2].strip(")"))
+    stages = (*program.stages, Stage("repeat"), Stage("prefetch", tf.data.AUTOTUNE))
+    return replace(program, stages=stages, fit={**program.fit, "steps_per_epoch": steps})
+
+
 def _longer_epochs(program: Program, advice: Any) -> Program | None:
     """Of a dataset; a `PyDataset` is left to a person."""
-    if "repeat" not in advice.action:
+    if "steps_per_epoch" not in advice.action:
         return None
-    steps = int(advice.evidence["advised"])
+    steps, stages = int(advice.evidence["advised"]), program.stages
+    if "repeat" in advice.action:
+        stages = (*stages, Stage("repeat"), Stage("prefetch", tf.data.AUTOTUNE))
     epochs = -(-program.fit["epochs"] * int(advice.evidence["present"]) // steps)
-    stages = (*program.stages, Stage("repeat"), Stage("prefetch", tf.data.AUTOTUNE))
     fit = {**program.fit, "steps_per_epoch": steps, "epochs": epochs}
     return replace(program, stages=stages, fit=fit)
 
@@ -129,6 +136,7 @@ TRAINING_CHANGES: Mapping[str, Change] = {
     "rarer-validation": _rarer_validation,
     "faster-validation": _faster_validation,
     "larger-validation-batches": _larger_validation_batches,
+    "one-iterator": _one_iterator,
     "longer-epochs": _longer_epochs,
     "tune-gc": _collects_rarely,
 }

@@ -95,3 +95,21 @@ def at(source: SourceLine | None) -> str:
 
 def _named(function: str) -> str:
     return f" {function}" if function else ""
+
+
+def batch_size(facts: RunFacts) -> int | None:
+    """Of one replica's batches, where that alone gives the epoch's examples; None otherwise.
+
+    The last batch may be smaller: of several sizes that give the same number of batches, the one
+    that is a multiple of 8 is meant.
+    """
+    mean, steps = facts.length.examples_per_step, facts.length.epoch_steps
+    if not mean or not steps:
+        return None
+    rows = round(mean * steps)
+    least = -(-rows // steps)
+    most = least if mean == round(mean) or steps == 1 else (rows - 1) // (steps - 1)
+    possible = range(least, most + 1)
+    round_ones = [size for size in possible if size % 8 == 0]
+    found = list(possible) if len(possible) == 1 else round_ones
+    return round(found[0] / facts.settings.replicas) if len(found) == 1 else None

@@ -26,6 +26,9 @@ class EpochGap(NamedTuple):
     """That one has an iterator of its own."""
     compile_ns: int = 0
     """Of what has no owner, compiling; 0 where nothing tells of that."""
+    iterator_ns: int | None = None
+    """Of what has no owner, what comes after the hooks of the next epoch's begin: in Keras, the
+    making of its iterator. None where no such hook ran."""
 
     @property
     def total_ns(self) -> int:

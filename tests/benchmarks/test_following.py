@@ -205,9 +205,16 @@ def test_validation_is_rarer_shorter_or_faster():
     assert after.validation_threads
 
 
-def test_epochs_are_longer_and_fewer():
+def test_one_iterator_is_made_and_then_epochs_are_longer_and_fewer():
     before = program(Stage("batch", 4), fit={"epochs": 60})
-    action = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)"
+    action = "dataset = dataset.repeat()\nmodel.fit(dataset, ..., steps_per_epoch=3)"
+    one = followed(before, advice("one-iterator", action), [])
+    assert kinds(one) == ["batch", "repeat", "prefetch"]
+    assert one.fit == {"epochs": 60, "steps_per_epoch": 3}
+    fewer = "model.fit(dataset, ..., steps_per_epoch=60, epochs=3)"
+    after = followed(one, advice("longer-epochs", fewer, present=3, advised=60), [])
+    assert (after.stages, after.fit) == (one.stages, {"epochs": 3, "steps_per_epoch": 60})
+    action = f"dataset = dataset.repeat()\n{fewer}"
     after = followed(before, advice("longer-epochs", action, present=3, advised=60), [])
     assert kinds(after) == ["batch", "repeat", "prefetch"]
     assert after.fit == {"epochs": 3, "steps_per_epoch": 60}

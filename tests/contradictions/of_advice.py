@@ -23,7 +23,8 @@ REMOVES = {
     "larger-validation-batches": ("validation",),
     "amortize-callback": ("epoch_callbacks",),
     "call-the-model": ("epoch_callbacks",),
-    "longer-epochs": ("epoch_rest",),
+    "longer-epochs": ("epoch_rest", "validation", "epoch_callbacks"),
+    "one-iterator": ("epoch_rest",),
 }
 """Advice of the whole training, and what it removes at most of what lies between epochs."""
 
@@ -63,8 +64,10 @@ def advice_against_shares(found: Diagnosis, advice: Recommendation) -> Iterator[
 def _removed_ms(found: Diagnosis, advice: Recommendation) -> float:
     outside = found.summary.outside
     first, *others = (outside.get(part, 0.0) for part in REMOVES[advice.id])
-    # A longer epoch waits less often for the first batch of an iterator.
-    waits = found.summary.parts.get("input_wait", 0.0) if advice.id == "longer-epochs" else 0.0
+    # Of one iterator the first batch is waited for once.
+    waits = found.summary.parts.get("input_wait", 0.0) if advice.id == "one-iterator" else 0.0
+    if advice.id == "longer-epochs":
+        return first + sum(others)
     # What begins and ends a validation takes no more than the validation.
     return first + waits + sum(min(first, each) for each in others)
 

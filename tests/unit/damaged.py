@@ -114,6 +114,7 @@ CONTEXT: dict[str, Any] = {
         "epoch_callbacks_s": {"ModelCheckpoint.on_epoch_end": 0.3},
         "epoch_rest_s": 0.1,
         "usual_epoch_rest_s": 0.03,
+        "usual_iterator_s": 0.01,
         "first_execution_s": 1.0,
         "warmup_steps": 20,
         "warmup_s": 2.0,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from keras_perf.advise.rules.async_callback import async_callback
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
-from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.between_epochs.validation_input import faster_validation
@@ -59,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     larger_validation_batches,
     rarer_validation,
     amortize_epoch_callback,
+    one_iterator,
     longer_epochs,
     stable_shapes,
     disable_run_eagerly,

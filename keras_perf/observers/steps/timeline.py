@@ -8,6 +8,9 @@ from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
 
+EPOCH_BEGIN = ".on_epoch_begin"
+"""Owners whose name ends so are the last before Keras makes the epoch's iterator."""
+
 
 class Row:
     """An execution while its times come in."""
@@ -62,11 +65,12 @@ class Row:
 class _OpenGap:
     """An epoch gap while its times come in."""
 
-    __slots__ = ("begin", "owners", "renewed", "step")
+    __slots__ = ("begin", "epoch_begins", "owners", "renewed", "step")
 
     def __init__(self, step: int, begin: int) -> None:
         self.step, self.begin, self.renewed = step, begin, True
         self.owners: list[tuple[str, int]] = []
+        self.epoch_begins: int | None = None
 
 
 class Timeline:
@@ -168,6 +172,7 @@ class Timeline:
         if self._gap is not None:
             since = self._gap.begin if begin is None else begin
             self._gap.owners.append((owner, end - since))
+            self._gap.epoch_begins = end if owner.endswith(EPOCH_BEGIN) else None
 
     def validates(self) -> None:
         """From now on the time is validation's, until `outside` says how long."""
@@ -215,7 +220,10 @@ class Timeline:
         gap, self._gap = self._gap, None
         if gap is not None:
             owners = tuple(gap.owners)
-            self._gaps.append(EpochGap(gap.step, gap.begin, now, owners, followed, gap.renewed))
+            made = None if gap.epoch_begins is None else now - gap.epoch_begins
+            self._gaps.append(
+                EpochGap(gap.step, gap.begin, now, owners, followed, gap.renewed, iterator_ns=made)
+            )
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time, oldest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.as_written import lambdas_in, where
+from keras_perf.advise.as_written import batch_size, lambdas_in, where
 from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, Place, best_place
 from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -92,13 +92,11 @@ def cache(situation: Situation) -> Recommendation | None:
 def _action(place: Place, facts: RunFacts) -> str:
     """Code that keeps it."""
     if place.shuffled:
-        rows = round((facts.length.examples_per_step or 0.0) / facts.settings.replicas)
         return (
-            "# a function such as keras.utils.image_dataset_from_directory made the dataset: it\n"
-            "# shuffles no more, and makes no batches\n"
+            "# the library's function that made it shuffles no more, and makes no batches\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
-            f".batch({rows or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+            f".batch({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
         )
     about = "before shuffle, repeat and all that draws random numbers"
     if place.whole:

@@ -9,9 +9,6 @@ from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.times.outside_steps import OutsideSteps
 
-UNUSUAL = 0.1
-"""Of the rests between epochs this share, the longest, are not usual; of two, one."""
-
 
 class Outside:
     """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials."""
@@ -21,6 +18,7 @@ class Outside:
         self._validations: list[int] = []
         self._owners: dict[str, int] = {}
         self._rests: list[int] = []
+        self._iterators: list[int] = []
         self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
         self._warmup_steps = 0
@@ -37,6 +35,8 @@ class Outside:
         self._gaps += 1
         self._rests.append(gap.rest_ns)
         self._compiled += gap.compile_ns
+        if gap.iterator_ns is not None:
+            self._iterators.append(gap.iterator_ns)
         validation = callbacks = 0
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
@@ -62,7 +62,8 @@ class Outside:
             validation_s=self._owners.get(VALIDATION, 0) / 1e9,
             epoch_callbacks_s=owners,
             epoch_rest_s=sum(self._rests) / 1e9,
-            usual_epoch_rest_s=_usual_ns(self._rests) / 1e9 if self._rests else None,
+            usual_epoch_rest_s=_usual_s(self._rests),
+            usual_iterator_s=_usual_s(self._iterators),
             epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,
@@ -72,7 +73,8 @@ class Outside:
         )
 
 
-def _usual_ns(rests: Sequence[int]) -> float:
-    """The mean without the longest: on a busy machine some are far longer than the median."""
-    usual = len(rests) - max(1, int(UNUSUAL * len(rests)))
-    return fmean(sorted(rests)[: max(1, usual)])
+def _usual_s(times_ns: Sequence[int]) -> float | None:
+    """The mean without the longest: many are longer than the median, and one may come once."""
+    if not times_ns:
+        return None
+    return fmean(sorted(times_ns)[:-1] or times_ns) / 1e9

@@ -15,8 +15,9 @@ class OutsideSteps:
     """Sums over a training, in seconds, and how many epoch gaps and validations there were.
 
     `usual_validation_s` is the median validation but the first, which traces and compiles;
-    `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the tenth that took longest,
-    of which `epoch_compiling_s` is compiling, as far as JAX tells of it.
+    `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the one that took longest,
+    of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
+    like mean of what making an epoch's iterator takes of that.
     """
 
     epoch_gaps: int = needed(count())
@@ -26,6 +27,7 @@ class OutsideSteps:
     epoch_callbacks_s: Mapping[str, float] = needed(named(SECONDS))
     epoch_rest_s: float = needed(SECONDS)
     usual_epoch_rest_s: float | None = fact(SECONDS)
+    usual_iterator_s: float | None = fact(SECONDS)
     epoch_compiling_s: float = fact(SECONDS, 0.0)
     warmup_steps: int = fact(count(), 0)
     first_execution_s: float = fact(SECONDS, 0.0)

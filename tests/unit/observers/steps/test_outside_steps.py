@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from keras_perf.observers.steps.outside.outside_steps import Outside
+from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.metrics.all_metrics import OUTSIDE_METRICS
@@ -100,3 +101,24 @@ def test_a_single_long_pause_does_not_come_back():
     for rest in (3000, 2, 3):
         outside.add_gap(gap(rest))
     assert not outside.facts().rest_comes_back
+
+
+def test_an_iterator_is_made_after_the_hooks_of_an_epoch_s_begin():
+    line = Timeline()
+    line.begin(0, 0, 0, 1, Kind.STEADY)
+    line.returned(5)
+    line.flush()
+    line.outside("A.on_epoch_end", 6, 8)
+    line.outside("A.on_epoch_begin", 10, 12)
+    line.begin(20, 21, 1, 1, Kind.STEADY)
+    line.returned(25)
+    line.flush()
+    line.outside("A.on_epoch_end", 26, 28)
+    line.close(40)
+    followed, last = line.take_epoch_gaps()
+    assert (followed.iterator_ns, last.iterator_ns) == (8, None)
+    outside = Outside()
+    outside.add_gap(last)
+    assert outside.facts().usual_iterator_s is None
+    outside.add_gap(followed)
+    assert outside.facts().usual_iterator_s == pytest.approx(8e-9)

@@ -222,7 +222,7 @@ def test_what_lies_between_two_epochs_is_told_with_its_owners(timeline):
     assert timeline.take_epoch_gaps() == []
     execute(timeline, 140, step=8)
     owners = ("Mine.on_epoch_end", 5), ("Mine.on_epoch_begin", 2)
-    assert timeline.take_epoch_gaps() == [EpochGap(8, 118, 140, owners)]
+    assert timeline.take_epoch_gaps() == [EpochGap(8, 118, 140, owners, iterator_ns=7)]
     assert timeline.take_epoch_gaps() == []
 
 

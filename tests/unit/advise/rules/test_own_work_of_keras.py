@@ -1,0 +1,178 @@
+"""When one iterator, and longer epochs, are advised, and what they are predicted to gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hand_built import assert_predicts, between_epochs, situation, stage
+
+from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
+from keras_perf.advise.situation import Situation
+
+LONGER = "model.fit(dataset, ..., steps_per_epoch=150, epochs=12)"
+
+
+def short_epochs(
+    rest: float = 10.0,
+    *,
+    iterators: float | None = 0.0,
+    outside: dict[str, Any] | None = None,
+    **context: Any,
+) -> Situation:
+    """Steps of 10 ms, 3 in each of 600 epochs, with so much of the rest for each step."""
+    known = between_epochs(rest=rest) | {"epoch_steps": 3, "epochs": 600} | context
+    known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": rest / 600} | (outside or {})
+    if iterators is not None:
+        known["outside"]["usual_iterator_s"] = iterators / 600
+    return situation(compute=10.0, context=known)
+
+
+# -- one-iterator ------------------------------------------------------------------------
+
+
+def test_new_iterators_in_every_epoch_are_told_to_be_one():
+    advice = one_iterator(short_epochs(iterators=6.0))
+    assert_predicts(advice, 14.0, 14.0, 14.0, before=20.0)
+    assert (advice.id, advice.of) == ("one-iterator", "whole")
+    assert advice.reason == (
+        "Each epoch of 3 steps begins with the making of a new iterator, which takes 18 ms, 30% of "
+        "the training. Keras keeps the iterator of data without an end, and epochs stay as they "
+        "are."
+    )
+    assert advice.action == (
+        "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n"
+        "model.fit(dataset, ..., steps_per_epoch=3)"
+    )
+    assert advice.evidence == {"iterator_ms": pytest.approx(6.0), "share": pytest.approx(0.3)}
+
+
+def test_waits_at_the_beginning_of_an_epoch_go_by_half_as_is_expected():
+    stalls = [{"cause": "input-stall", "count": 20, "total_ms": 200.0}]
+    known = between_epochs(rest=10.0) | {"epoch_steps": 3, "epochs": 600}
+    known |= {"prefetch_fill": 0.9, "event_totals": stalls}
+    known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": 10 / 600}
+    known["outside"]["usual_iterator_s"] = 10 / 600
+    stages = [stage("Map", 2.0), stage("Prefetch", 0.0)]
+    found = situation(input_wait=1.0, compute=9.0, stages=stages, context=known)
+    assert_predicts(one_iterator(found), 10.0, 9.5, 9.0, before=20.0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        short_epochs(iterators=None),
+        short_epochs(iterators=0.9),
+        short_epochs(iterators=6.0, input_kind="generator"),
+        short_epochs(iterators=6.0, input_kind="PyDataset"),
+        short_epochs(iterators=6.0, dataset={"chains": [[{"kind": "repeat"}]]}),
+        short_epochs(iterators=6.0, epoch_steps=None),
+        short_epochs(iterators=6.0, driver="loop"),
+    ],
+    ids=["unknown", "quick", "generator", "PyDataset", "repeated", "unknown steps", "loop"],
+)
+def test_where_there_is_one_or_nobody_can_make_one_nothing_is_said(found):
+    assert one_iterator(found) is None
+
+
+@pytest.mark.parametrize(("kind", "followed"), [("repeat", True), ("batch", False)])
+def test_a_repeat_shows_that_it_was_followed(kind, followed):
+    advice = one_iterator(short_epochs(iterators=6.0))
+    later = short_epochs(dataset={"chains": [[{"kind": kind}]]}).facts
+    assert known_of("one-iterator").followed(later, advice) is followed
+
+
+# -- longer-epochs -----------------------------------------------------------------------
+
+
+def longer(rest: float = 10.0, **known: Any) -> Recommendation | None:
+    return longer_epochs(short_epochs(rest, **known))
+
+
+def test_epochs_of_three_steps_are_told_to_be_longer():
+    advice = longer(input_kind="tf.data")
+    assert_predicts(advice, 10.2, 10.2, 10.2, before=20.0)
+    assert (advice.id, advice.of) == ("longer-epochs", "whole")
+    assert advice.title == "Make 12 epochs of 600"
+    assert advice.reason == (
+        "An epoch has 3 steps, and between two of them Keras's own work takes 30 ms, 50% of the "
+        "training. In 12 epochs of 150 steps it, and all else that is done once an epoch "
+        "(validation, schedules, checkpoints), is done 12 times, not 600."
+    )
+    assert advice.action == f"dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n{LONGER}"
+    assert advice.evidence == {
+        "rest_ms": pytest.approx(10.0),
+        "share": pytest.approx(0.5),
+        "present": 3,
+        "advised": 150,
+    }
+
+
+def test_what_new_iterators_take_is_no_reason_for_longer_epochs():
+    assert longer(iterators=9.0) is None
+    assert longer(iterators=4.0).evidence["rest_ms"] == pytest.approx(6.0)
+    # Nobody makes one of a PyDataset's passes.
+    assert longer(iterators=9.0, input_kind="PyDataset").evidence["rest_ms"] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(("epochs", "times"), [(600, 50), (60, 20), (10, 5), (4, 2)])
+def test_two_epochs_are_left_at_least(epochs, times):
+    assert longer(epochs=epochs).evidence["advised"] == 3 * times
+
+
+def test_hardly_a_step_is_added_where_epochs_do_not_divide():
+    advice = longer(epochs=103, epoch_steps=8)
+    assert advice.title == "Make 2 epochs of 103"
+    assert advice.evidence["advised"] == 8 * 103 / 2
+
+
+def test_validation_is_rarer_then_too():
+    known = between_epochs(8.0, rest=10.0) | {"epoch_steps": 3, "epochs": 600}
+    known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": 10 / 600}
+    advice = longer_epochs(situation(compute=10.0, context=known))
+    assert_predicts(advice, 10.36, 10.36, 10.36, before=28.0)
+
+
+@pytest.mark.parametrize("context", [{"epochs": 3}, {"epochs": None}, {"epoch_steps": None}])
+def test_where_epochs_are_few_or_nobody_knows_their_steps_nothing_is_said(context):
+    assert longer(**context) is None
+
+
+def test_less_than_a_tenth_of_the_training_is_left_alone():
+    assert longer(1.1) is None
+    assert longer(1.2) is not None
+
+
+@pytest.mark.parametrize("told", [{"usual_epoch_rest_s": 0.001}, {"epoch_compiling_s": 6.0}])
+def test_what_few_epochs_had_or_what_jax_compiles_meanwhile_is_no_reason(told):
+    assert longer(outside=told) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("arrays", "from_tensor_slices((x, y)).shuffle(len(x)).batch(batch_size)\ndataset = dat"),
+        ("PyDataset", "super().__getitem__(index % super().__len__())\nmodel.fit(Longer("),
+    ],
+)
+def test_other_data_than_a_dataset_have_code_of_their_own(kind, words):
+    action = longer(input_kind=kind).action
+    assert words in action
+    compile(action, "action", "exec")
+
+
+def test_passes_of_a_generator_are_joined_by_nobody():
+    assert longer(input_kind="generator") is None
+
+
+def test_a_dataset_that_repeats_already_only_gets_longer_epochs():
+    chain = [{"kind": "batch"}, {"kind": "repeat"}]
+    assert longer(input_kind="tf.data", dataset={"chains": [chain]}).action == LONGER
+
+
+@pytest.mark.parametrize(("steps", "followed"), [(150, True), (3, False), (None, None)])
+def test_longer_epochs_show_that_it_was_followed(steps, followed):
+    later = situation(compute=10.0, context={"epoch_steps": steps}).facts
+    assert known_of("longer-epochs").followed(later, longer()) is followed
