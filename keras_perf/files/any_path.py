@@ -62,6 +62,7 @@ def folders_below(
     Arguments:
         root: the folder.
         refused: gets the error of each that cannot be listed; of a remote one the first ends it.
+            One that has gone meanwhile, as that of a capture does, holds nothing.
     """
     if isinstance(root, RemotePath):
         try:
@@ -69,5 +70,10 @@ def folders_below(
         except OSError as error:
             refused(error)
         return
-    for folder, _, names in os.walk(root, onerror=refused):
+
+    def unless_gone(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            refused(error)
+
+    for folder, _, names in os.walk(root, onerror=unless_gone):
         yield Path(folder), names

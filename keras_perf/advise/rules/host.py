@@ -30,6 +30,10 @@ TENSORBOARDS_OWN = 0.45
 """What is left of Keras's TensorBoard, which took 0.35 ms a step writing every batch, where it
 writes once an epoch."""
 
+BEFORE_A_STEP = "on_train_batch_begin"
+STEERS = " If it steers training, as a schedule of the learning rate does, leave it as it is."
+"""Of a hook that may set what the next step uses."""
+
 FREQUENCY_ARGUMENTS = {
     "BackupAndRestore": "save_freq",
     "ModelCheckpoint": "save_freq",
@@ -91,7 +95,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         reason=(
             f"{owner}{at(source)} takes {in_ms(spent)} of every step of "
             f"{in_ms(situation.summary.step_ms)}; done {often}, it takes "
-            f"{in_ms(spent * left_of_it)}."
+            f"{in_ms(spent * left_of_it)}.{STEERS if hook == BEFORE_A_STEP else ''}"
         ),
         # Hooks are called once per execution, with the index of its last batch.
         action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source)

@@ -71,6 +71,8 @@ class Room:
         left_s = self.steps_left * self.step_ms / 1e3
         if self.step_ms > LONG_STEP_MS:
             return [], WhyNoSteps.LONG_STEPS.of(step_ms=self.step_ms, limit_ms=LONG_STEP_MS)
+        if self.limit < FACTORS[-1] * self.present:
+            return [], WhyNoSteps.LIMIT.of(limit=self.limit, present=self.present)
         if not lengths:
             return [], WhyNoSteps.NO_ROOM.of(
                 epochs=self.epochs, epoch_steps=self.epoch_steps, steps_left=self.steps_left

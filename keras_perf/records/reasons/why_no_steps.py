@@ -60,9 +60,8 @@ class WhyNoSteps(Words):
         "when trials were due, steps took {step_ms} in the train function, and those of more than "
         "{limit_ms} are too long to gain from it"
     )
-    NO_ROOM = (
-        "{epochs} of {epoch_steps} steps, with {steps_left} steps still to go, leave no room to try"
-    )
+    LIMIT = "limit={limit} allows no more than the present {present}"
+    NO_ROOM = "{epochs} of {epoch_steps} steps, with {steps_left} still to go, leave no room to try"
     LONG_TRACING = (
         "the first execution took {first_s:.0f} s to trace and compile; to optimise "
         "another function would not pay in the steps that are left"

@@ -282,7 +282,7 @@ def test_no_longer_execution_is_tried_than_the_epochs_that_are_left_repay(tmp_pa
         network.fit(data, verbose=0, shuffle=False, callbacks=[recommender], **asked)
         reasons.append(recommender.recommendation.reason)
     assert reasons[0] == reasons[1]
-    assert "steps still to go" in reasons[0]
+    assert "still to go" in reasons[0]
 
 
 def test_early_stopping_between_trials_stops_at_the_same_step(tmp_path):

@@ -268,6 +268,21 @@ def test_a_directory_that_cannot_be_listed_costs_no_other(tmp_path, monkeypatch)
         run_files(tmp_path / "a")
 
 
+def test_a_folder_that_goes_while_others_are_listed_is_not_missed(tmp_path, monkeypatch, recwarn):
+    RunWriter(str(tmp_path / "a")).close()
+    (tmp_path / "a" / "perf" / ".capture-1").mkdir()
+    scandir = os.scandir
+
+    def gone(path):
+        if os.fspath(path).endswith(".capture-1"):
+            raise FileNotFoundError(2, "No such file or directory", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert list(run_files(tmp_path)) == ["a/perf"]
+    assert not recwarn.list
+
+
 def refuse_to_list(monkeypatch, folder):
     """As for somebody who may not read it; the tests run as root, who may."""
     scandir = os.scandir

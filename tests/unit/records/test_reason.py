@@ -100,7 +100,7 @@ def test_a_run_says_why_nothing_was_tried_as_it_did_when_it_was_written():
     read, wrong = from_json(content)
     assert (read, wrong) == (facts, [])
     assert read.trial.reason == (
-        "not tried: epochs of 4 steps, with 8 steps still to go, leave no room to try."
+        "not tried: epochs of 4 steps, with 8 still to go, leave no room to try."
     )
     assert isinstance(read.trial.not_tried, Reason)
 

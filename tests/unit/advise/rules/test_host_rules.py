@@ -53,6 +53,11 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
     assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
 
 
+def test_of_a_hook_before_each_step_it_is_said_that_a_schedule_is_to_stay():
+    told = [amortized(**{f"Mine__on_train_batch_{when}": 3.0}).reason for when in ("begin", "end")]
+    assert ["leave it as it is" in reason for reason in told] == [True, False]
+
+
 def test_uneven_work_in_every_call_is_not_taken_for_rarer_work():
     uneven = {"hooks": {HOOK: {"times": 100, "working": 62.0}}}
     assert amortized(uneven, Mine__on_train_batch_end=4.0).evidence["present"] == 1

@@ -41,6 +41,7 @@ def test_two_lengths_that_fit_are_tried_first(changed, lengths):
         ({"epoch_steps": 5}, "no room"),
         ({"steps_left": 40}, "no room"),
         ({"first_s": 60.0}, "would not pay"),
+        ({"limit": 1}, "limit=1 allows no more than the present 1"),
     ],
 )
 def test_where_trials_cannot_pay_none_are_made(changed, why):
