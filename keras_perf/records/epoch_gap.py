@@ -27,8 +27,8 @@ class EpochGap(NamedTuple):
     compile_ns: int = 0
     """Of what has no owner, compiling; 0 where nothing tells of that."""
     iterator_ns: int | None = None
-    """Of what has no owner, what comes after the hooks of the next epoch's begin: in Keras, the
-    making of its iterator. None where no such hook ran."""
+    """Of what has no owner, what lies between the hooks of the next epoch's begin and those of its
+    first batch: in Keras, the making of its iterator. None where no hook of the former ran."""
 
     @property
     def total_ns(self) -> int:

@@ -65,12 +65,19 @@ class Row:
 class _OpenGap:
     """An epoch gap while its times come in."""
 
-    __slots__ = ("begin", "epoch_begins", "owners", "renewed", "step")
+    __slots__ = ("begin", "epoch_begins", "first_hook", "owners", "renewed", "step")
 
     def __init__(self, step: int, begin: int) -> None:
         self.step, self.begin, self.renewed = step, begin, True
         self.owners: list[tuple[str, int]] = []
         self.epoch_begins: int | None = None
+        self.first_hook: int | None = None
+
+    def iterator_ns(self, now: int) -> int | None:
+        """From the epoch's begin to the first hook of its first batch, or to that itself."""
+        if self.epoch_begins is None:
+            return None
+        return (now if self.first_hook is None else self.first_hook) - self.epoch_begins
 
 
 class Timeline:
@@ -155,6 +162,8 @@ class Timeline:
             else:
                 row.hooks = [(owner, begin, end)]
             self._last = end
+        elif self._gap is not None and self._gap.first_hook is None:
+            self._gap.first_hook = begin
 
     def collected(self, begin: int, end: int) -> None:
         """Python's garbage collector ran from `begin` to `end`, whatever else did."""
@@ -220,7 +229,7 @@ class Timeline:
         gap, self._gap = self._gap, None
         if gap is not None:
             owners = tuple(gap.owners)
-            made = None if gap.epoch_begins is None else now - gap.epoch_begins
+            made = gap.iterator_ns(now)
             self._gaps.append(
                 EpochGap(gap.step, gap.begin, now, owners, followed, gap.renewed, iterator_ns=made)
             )

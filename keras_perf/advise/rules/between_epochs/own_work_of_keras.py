@@ -78,7 +78,7 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
     """Keras's own work between epochs takes much beside so few steps."""
     model, facts = situation.model, situation.facts
     steps, epochs = facts.length.epoch_steps, facts.length.epochs or 0
-    own_ms = _usual_ms(situation) - _iterators_ms(situation)
+    own_ms = _usual_ms(situation) - _iterators_ms(situation) - _first_hooks_ms(situation)
     if not steps or own_ms < MUCH * model.training_ms:
         return None
     times = _times_as_long(own_ms, model, epochs)
@@ -138,6 +138,13 @@ def _iterators_ms(situation: Situation) -> float:
     if "repeat" in facts.input.kinds or not (situation.own_dataset or of_arrays):
         return 0.0
     return min(usual_ms, 1e3 * known.usual_iterator_s * known.epoch_gaps / facts.length.steps)
+
+
+def _first_hooks_ms(situation: Situation) -> float:
+    """For each step, hooks before an epoch's first one, which stay: as long as others at most."""
+    at_once = situation.facts.settings.steps_per_execution
+    executions = (situation.facts.length.epoch_steps or 1) / at_once
+    return situation.model.rest.get("callbacks", 0.0) / max(1.0, executions)
 
 
 def _less_rest(model: StepModel, gone_ms: float) -> StepModel:

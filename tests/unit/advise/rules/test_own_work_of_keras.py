@@ -145,6 +145,14 @@ def test_less_than_a_tenth_of_the_training_is_left_alone():
     assert longer(1.2) is not None
 
 
+def test_hooks_before_an_epoch_s_first_batch_stay():
+    known = between_epochs(rest=10.0) | {"epoch_steps": 3, "epochs": 600}
+    known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": 10 / 600}
+    owners = {"Mine.on_train_batch_begin": 6.0}
+    found = situation(compute=4.0, callbacks=6.0, owners=owners, context=known)
+    assert longer_epochs(found).evidence["rest_ms"] == pytest.approx(8.0)
+
+
 @pytest.mark.parametrize("told", [{"usual_epoch_rest_s": 0.001}, {"epoch_compiling_s": 6.0}])
 def test_what_few_epochs_had_or_what_jax_compiles_meanwhile_is_no_reason(told):
     assert longer(outside=told) is None
