@@ -137,7 +137,9 @@ def _iterators_ms(situation: Situation) -> float:
     of_arrays = facts.input.input_kind == "arrays"
     if "repeat" in facts.input.kinds or not (situation.own_dataset or of_arrays):
         return 0.0
-    return min(usual_ms, 1e3 * known.usual_iterator_s * known.epoch_gaps / facts.length.steps)
+    # After the last epoch there is no other one to make.
+    spent_ms = 1e3 * known.usual_iterator_s * (known.epoch_gaps - 1)
+    return min(usual_ms, spent_ms / facts.length.steps)
 
 
 def _first_hooks_ms(situation: Situation) -> float:

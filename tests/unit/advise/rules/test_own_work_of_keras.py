@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hand_built import assert_predicts, between_epochs, situation, stage
 
+from keras_perf.advise.as_written import batch_size
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
@@ -26,7 +27,7 @@ def short_epochs(
     known = between_epochs(rest=rest) | {"epoch_steps": 3, "epochs": 600} | context
     known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": rest / 600} | (outside or {})
     if iterators is not None:
-        known["outside"]["usual_iterator_s"] = iterators / 600
+        known["outside"]["usual_iterator_s"] = iterators / 599
     return situation(compute=10.0, context=known)
 
 
@@ -54,7 +55,7 @@ def test_waits_at_the_beginning_of_an_epoch_go_by_half_as_is_expected():
     known = between_epochs(rest=10.0) | {"epoch_steps": 3, "epochs": 600}
     known |= {"prefetch_fill": 0.9, "event_totals": stalls}
     known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": 10 / 600}
-    known["outside"]["usual_iterator_s"] = 10 / 600
+    known["outside"]["usual_iterator_s"] = 10 / 599
     stages = [stage("Map", 2.0), stage("Prefetch", 0.0)]
     found = situation(input_wait=1.0, compute=9.0, stages=stages, context=known)
     assert_predicts(one_iterator(found), 10.0, 9.5, 9.0, before=20.0)
@@ -82,6 +83,21 @@ def test_a_repeat_shows_that_it_was_followed(kind, followed):
     advice = one_iterator(short_epochs(iterators=6.0))
     later = short_epochs(dataset={"chains": [[{"kind": kind}]]}).facts
     assert known_of("one-iterator").followed(later, advice) is followed
+
+
+def test_of_two_epochs_one_iterator_is_spared():
+    known = {"epoch_gaps": 2, "usual_epoch_rest_s": 5.0, "usual_iterator_s": 4.0}
+    advice = one_iterator(short_epochs(iterators=None, outside=known, epoch_steps=500, epochs=2))
+    assert advice.evidence["iterator_ms"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps", "size"),
+    [(93 * 128, 93, 128), (92 * 128 + 3, 93, 128), (250, 8, 32), (118, 8, 16), (999, 2, None)],
+)
+def test_the_batch_size_is_named_where_the_examples_of_an_epoch_give_it(rows, steps, size):
+    told = {"examples_per_step": rows / steps, "epoch_steps": steps}
+    assert batch_size(situation(compute=1.0, context=told).facts) == size
 
 
 # -- longer-epochs -----------------------------------------------------------------------
