@@ -157,7 +157,7 @@ class StepGapDetector(ObservingCallback):
             self._splitter.close_stretch(None)
         else:
             gaps = model.gap_times if pipeline.tells_gaps else None
-            following_ns = training.timeline.begun_ns
+            following_ns = training.timeline.asked_ns
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
             ask, within = training.recording.ask, training.mid_epoch
             self._pipeline.look(pipeline, model, ask, within_epoch=within)

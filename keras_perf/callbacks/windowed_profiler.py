@@ -201,7 +201,7 @@ class WindowedProfiler(ObservingCallback, Director):
         if pipeline is None or pending_gaps is None:
             self._triggers.stretch_ends(lambda stretch: None)
             return
-        asked = self._training.fetches_per_step, pending_gaps, self._training.timeline.begun_ns
+        asked = self._training.fetches_per_step, pending_gaps, self._training.timeline.asked_ns
         self._triggers.stretch_ends(lambda stretch: pipeline.waits(stretch, *asked))
 
     def interval_ends(self, step: int, wall_time: float, final: bool) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from keras_perf.observers.steps.outside.open_gap import OpenGap
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
-
-EPOCH_BEGIN = ".on_epoch_begin"
-"""Owners whose name ends so are the last before Keras makes the epoch's iterator."""
 
 
 class Row:
@@ -62,24 +60,6 @@ class Row:
         return sum(max(0, min(e, end) - max(b, begin)) for b, e in self.pauses)
 
 
-class _OpenGap:
-    """An epoch gap while its times come in."""
-
-    __slots__ = ("begin", "epoch_begins", "first_hook", "owners", "renewed", "step")
-
-    def __init__(self, step: int, begin: int) -> None:
-        self.step, self.begin, self.renewed = step, begin, True
-        self.owners: list[tuple[str, int]] = []
-        self.epoch_begins: int | None = None
-        self.first_hook: int | None = None
-
-    def iterator_ns(self, now: int) -> int | None:
-        """From the epoch's begin to the first hook of its first batch, or to that itself."""
-        if self.epoch_begins is None:
-            return None
-        return (now if self.first_hook is None else self.first_hook) - self.epoch_begins
-
-
 class Timeline:
     """Builds `Execution` records from times in nanoseconds.
 
@@ -93,9 +73,10 @@ class Timeline:
 
     def __init__(self) -> None:
         self._row: Row | None = None
+        self._made_ready: Row | None = None
         self._rows: list[Row] = []
         self._last = 0
-        self._gap: _OpenGap | None = None
+        self._gap: OpenGap | None = None
         self._gaps: list[EpochGap] = []
         self._ended = self._validates = False
 
@@ -103,6 +84,17 @@ class Timeline:
     def begun_ns(self) -> int | None:
         """When the execution began that is not complete; None where there is none."""
         return None if self._row is None else self._row.begin
+
+    @property
+    def asked_ns(self) -> int | None:
+        """When it began to ask for its batch; None where TensorFlow had work to do before."""
+        row = self._row
+        late = row is None or row is self._made_ready or row.kind is Kind.TRACED
+        return None if late else self.begun_ns
+
+    def made_ready(self) -> None:
+        """The execution that runs is the first of its function, which is made ready in it."""
+        self._made_ready = self._row
 
     def begin(self, entry: int, now: int, step: int, steps: int, kind: Kind) -> None:
         """The train function is about to be called.
@@ -179,9 +171,7 @@ class Timeline:
         if owner == VALIDATION:
             self._validates = False
         if self._gap is not None:
-            since = self._gap.begin if begin is None else begin
-            self._gap.owners.append((owner, end - since))
-            self._gap.epoch_begins = end if owner.endswith(EPOCH_BEGIN) else None
+            self._gap.outside(owner, begin, end)
 
     def validates(self) -> None:
         """From now on the time is validation's, until `outside` says how long."""
@@ -213,7 +203,7 @@ class Timeline:
             if may_have_compiled and last.kind is Kind.STEADY:
                 last.kind = Kind.RECOMPILED
             if not self._ended:
-                self._gap = self._gap or _OpenGap(last.step + last.steps, last.end)
+                self._gap = self._gap or OpenGap(last.step + last.steps, last.end)
 
     def close(self, now: int) -> None:
         """No epoch follows; an epoch gap, if there is one, ends, and none begins any more.
@@ -228,11 +218,7 @@ class Timeline:
     def _close_gap(self, now: int, *, followed: bool) -> None:
         gap, self._gap = self._gap, None
         if gap is not None:
-            owners = tuple(gap.owners)
-            made = gap.iterator_ns(now)
-            self._gaps.append(
-                EpochGap(gap.step, gap.begin, now, owners, followed, gap.renewed, iterator_ns=made)
-            )
+            self._gaps.append(gap.ended(now, followed=followed))
 
     def take(self) -> list[Execution]:
         """The executions that have ended since the last time, oldest first."""

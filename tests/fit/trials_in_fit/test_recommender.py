@@ -202,6 +202,18 @@ def test_with_more_steps_per_execution_it_looks_further_up(tmp_path):
     assert recommender.recommendation.steps_per_execution >= 2
 
 
+@programs.needs_gap_times
+def test_what_the_first_trial_has_to_make_ready_is_not_the_dispatch_of_the_step_before(tmp_path):
+    """It waited for its batches, and tf.data saw nobody ask for the next one meanwhile."""
+    data = programs.dataset(100, input_ms=3, drop_remainder=True).prefetch(2)
+    callbacks = [kp.StepGapDetector(tmp_path), kp.StepsPerExecutionRecommender(tmp_path)]
+    network = programs.model(steps_per_execution=4)
+    network.fit(data, epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
+    assert callbacks[1].recommendation.evidence["trial_executions"]
+    intervals = kp.diagnose(tmp_path).summary.intervals
+    assert (intervals["compute"] > 0).all()
+
+
 INPUTS = {
     "PyDataset": lambda: {"x": programs.Batches(100)},
     "NumPy": lambda: dict(zip("xy", programs.arrays(100), strict=True), batch_size=8),

@@ -472,3 +472,15 @@ def test_hooks_and_the_pauses_in_them_add_up_to_the_hooks_time(hooks, inside):
     assert spent[COLLECTOR] == sum(pause for _, pause, _ in hooks)
     assert sum(spent.values()) == execution.host_ns
     assert execution.collector_ns == spent[COLLECTOR] + inside
+
+
+def test_when_the_next_one_asked_for_its_batch_is_unknown_where_something_was_built_in_it(timeline):
+    assert timeline.asked_ns is None
+    execute(timeline, 100)
+    assert timeline.asked_ns == timeline.begun_ns == 100
+    timeline.made_ready()
+    assert (timeline.asked_ns, timeline.begun_ns) == (None, 100)
+    execute(timeline, 120, step=1)
+    assert timeline.asked_ns == 120
+    timeline.retag(Kind.TRACED)
+    assert timeline.asked_ns is None

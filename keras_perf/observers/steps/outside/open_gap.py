@@ -1,0 +1,43 @@
+"""An epoch gap while its times come in."""
+
+from __future__ import annotations
+
+from keras_perf.records.epoch_gap import EpochGap
+
+EPOCH_BEGIN = ".on_epoch_begin"
+"""Owners whose name ends so are the last before Keras makes the epoch's iterator."""
+
+
+class OpenGap:
+    """From the end of an epoch's last execution on.
+
+    Attributes:
+        renewed: the executions that follow read from an iterator of their own.
+        first_hook: when the first hook began that is called before the next execution.
+    """
+
+    __slots__ = ("_begin", "_epoch_begins", "_owners", "_step", "first_hook", "renewed")
+
+    def __init__(self, step: int, begin: int) -> None:
+        self._step, self._begin, self.renewed = step, begin, True
+        self._owners: list[tuple[str, int]] = []
+        self._epoch_begins: int | None = None
+        self.first_hook: int | None = None
+
+    def outside(self, owner: str, begin: int | None, end: int) -> None:
+        """`owner` had the time from `begin`, or from this gap's, to `end`."""
+        self._owners.append((owner, end - (self._begin if begin is None else begin)))
+        self._epoch_begins = end if owner.endswith(EPOCH_BEGIN) else None
+
+    def ended(self, now: int, *, followed: bool) -> EpochGap:
+        """The record, now that an execution follows, or that none will."""
+        owners, made = tuple(self._owners), self._iterator_ns(now)
+        return EpochGap(
+            self._step, self._begin, now, owners, followed, self.renewed, iterator_ns=made
+        )
+
+    def _iterator_ns(self, now: int) -> int | None:
+        """From the epoch's begin to the first hook of its first batch, or to that itself."""
+        if self._epoch_begins is None:
+            return None
+        return (now if self.first_hook is None else self.first_hook) - self._epoch_begins
