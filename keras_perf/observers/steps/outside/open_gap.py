@@ -12,28 +12,29 @@ class OpenGap:
     """From the end of an epoch's last execution on.
 
     Attributes:
+        begin: when nothing of the execution was left to do.
         renewed: the executions that follow read from an iterator of their own.
         first_hook: when the first hook began that is called before the next execution.
     """
 
-    __slots__ = ("_begin", "_epoch_begins", "_owners", "_step", "first_hook", "renewed")
+    __slots__ = ("_epoch_begins", "_owners", "_step", "begin", "first_hook", "renewed")
 
     def __init__(self, step: int, begin: int) -> None:
-        self._step, self._begin, self.renewed = step, begin, True
+        self._step, self.begin, self.renewed = step, begin, True
         self._owners: list[tuple[str, int]] = []
         self._epoch_begins: int | None = None
         self.first_hook: int | None = None
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """`owner` had the time from `begin`, or from this gap's, to `end`."""
-        self._owners.append((owner, end - (self._begin if begin is None else begin)))
+        self._owners.append((owner, end - (self.begin if begin is None else begin)))
         self._epoch_begins = end if owner.endswith(EPOCH_BEGIN) else None
 
     def ended(self, now: int, *, followed: bool) -> EpochGap:
         """The record, now that an execution follows, or that none will."""
         owners, made = tuple(self._owners), self._iterator_ns(now)
         return EpochGap(
-            self._step, self._begin, now, owners, followed, self.renewed, iterator_ns=made
+            self._step, self.begin, now, owners, followed, self.renewed, iterator_ns=made
         )
 
     def _iterator_ns(self, now: int) -> int | None:
