@@ -19,7 +19,7 @@ from keras_perf.analyse.from_traces.traced_exchange import traced_exchange
 from keras_perf.analyse.growth import Growth, growth_of
 from keras_perf.analyse.of_intervals.epoch_begins import counted_as_they_come, steps_after_warmup
 from keras_perf.analyse.of_intervals.part_means import part_means
-from keras_perf.analyse.of_intervals.usual_sensors import usual_sensors
+from keras_perf.analyse.of_intervals.sensors import mean_sensors, points_by_tag, usual_sensors
 from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
@@ -29,7 +29,6 @@ from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.text.visible import visible
 
-_SENSED = "gpu/", "host/"
 _OWNERS = ("perf_callbacks/", "callbacks/")
 """What the tags of callbacks' hooks begin with; the latter up to version 0.1."""
 
@@ -136,7 +135,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         for tag in measured.columns
         if tag.startswith(_OWNERS)
     }
-    by_tag = {str(tag): points for tag, points in scalars.groupby("tag", observed=True)}
+    by_tag = points_by_tag(scalars, facts)
     trace = {
         tag.removeprefix("trace/"): float(points["value"].mean())
         for tag, points in by_tag.items()
@@ -147,7 +146,7 @@ def summarize(scalars: pd.DataFrame, facts: RunFacts) -> Summary:
         step_ms=mean_step_ms(intervals),
         parts=parts,
         owners=owners,
-        sensors={tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(_SENSED)},
+        sensors=mean_sensors(by_tag),
         usual=usual_sensors(by_tag),
         facts=facts,
         intervals=intervals,
@@ -229,19 +228,6 @@ def mean_parts(intervals: pd.DataFrame) -> dict[str, float]:
         return {}
     means = part_means(intervals, np.ones((1, len(intervals))))
     return {part: float(means[part][0]) for part in PARTS if part in means}
-
-
-def _over_time(points: pd.DataFrame) -> float:
-    """Mean of a sensor, each point weighted by the time it stands for.
-
-    The first one stands for the time since training began, with tracing and warm-up, and counts
-    only where there is no other.
-    """
-    if len(points) == 1:
-        return float(points["value"].iloc[0])
-    # A clock that is set back gives no point less weight than none.
-    stood_for = points["wall_time"].diff().iloc[1:].clip(lower=0.0) + 1e-9
-    return _weighted(points["value"].iloc[1:], stood_for)
 
 
 def _weighted(values: pd.Series, weights: pd.Series) -> float:

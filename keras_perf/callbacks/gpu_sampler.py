@@ -27,8 +27,9 @@ class GPUUtilizationSampler(ObservingCallback):
     Logs time-weighted means of each interval's training time as `gpu/<i>/*` (NVML, on Hopper
     and newer also GPM) and `host/*` (psutil), with extremes, validation and energy beside them,
     and what TensorFlow has allocated on each GPU;
-    `<i>` is TensorFlow's number of the GPU. On a machine without an NVIDIA GPU it logs the host
-    only; where there is one that cannot be read, one line says why.
+    `<i>` is TensorFlow's number of the GPU. Where it uses none, all GPUs of the machine are logged
+    in NVML's order, and left out of the diagnosis. On a machine without an NVIDIA GPU it logs the
+    host only; where there is one that cannot be read, one line says why.
 
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.

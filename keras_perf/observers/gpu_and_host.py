@@ -107,6 +107,7 @@ def _facts(gpus: NvmlReader, not_known: dict[str, str]) -> GpuFacts:
     found = answers(
         {
             "gpus": gpus.describe,
+            "gpus_unused": lambda: gpus.unused,
             "gpu_memory_total_mib": memory_total_mib,
             "gpu_persistence": gpus.persistence,
         },

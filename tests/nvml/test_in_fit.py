@@ -51,6 +51,20 @@ def test_a_fit_is_sampled_and_gives_nvml_back(two, model, tmp_path, monkeypatch)
     assert kp.diagnose(tmp_path).summary.facts.to_json()["gpus"] == {"gpu/0": "NVIDIA H200 GPU-2"}
 
 
+def test_gpus_that_the_training_does_not_use_are_logged_and_judge_nothing(
+    nvml, model, tmp_path, caplog
+):
+    nvml.add("GPU-1")
+    fit(model, kp.GPUUtilizationSampler(tmp_path, interval_s=0.01), kp.StepGapDetector(tmp_path))
+    found = kp.load_scalars(tmp_path)
+    assert (found[found["tag"] == "gpu/0/utilization_pct"]["value"] == 90.0).all()
+    assert "gpu/0/utilization_pct" in set(found["tag"])
+    summary = kp.diagnose(tmp_path).summary
+    assert summary.facts.gpu.gpus_unused
+    assert not [tag for tag in summary.sensors if tag.startswith("gpu/")]
+    assert [line for line in caplog.messages if "uses no GPU" in line]
+
+
 class At(keras.callbacks.Callback):
     """Does something in a step, and makes steps take a while."""
 

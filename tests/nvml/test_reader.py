@@ -104,10 +104,13 @@ def test_what_tensorflow_leaves_out_is_left_out(nvml, opened):
     assert reader.doubt == ""
 
 
-def test_a_framework_that_uses_no_gpu_of_the_machine_is_named_and_cuda_not_asked(nvml):
+def test_where_a_framework_uses_no_gpu_all_are_read_and_cuda_is_not_asked(nvml, opened):
     three(nvml)
-    with pytest.raises(SensorError, match="framework uses none of the 3 GPUs of this machine"):
-        NvmlReader(print, Seen(0, ()), cuda=None)
+    reader = opened(seen=Seen(0, ()), cuda=None)
+    assert list(reader.describe()) == ["gpu/0", "gpu/1", "gpu/2"]
+    assert "uses no GPU" in reader.doubt
+    assert reader.unused
+    assert values_of(reader)["utilization_pct"] == 90.0
 
 
 def test_a_mig_instance_is_found_by_its_id_and_has_what_instances_have(nvml, opened):

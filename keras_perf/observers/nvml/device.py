@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from keras_perf.observers.nvml.binding import absent, known, number_of
 from keras_perf.observers.nvml.gpm import Gpm
 from keras_perf.observers.nvml.listing import Gpu
 from keras_perf.observers.nvml.metric_sources import (
@@ -19,6 +20,15 @@ from keras_perf.observers.nvml.metric_sources import (
 )
 from keras_perf.observers.sensors.backoff import Backoff
 from keras_perf.observers.sensors.sensor import SensorError, Values
+
+GONE = (
+    "NVML_ERROR_GPU_IS_LOST",
+    "NVML_ERROR_RESET_REQUIRED",
+    "NVML_ERROR_UNINITIALIZED",
+    "NVML_ERROR_DRIVER_NOT_LOADED",
+    "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+)
+"""The GPU has to be opened anew."""
 
 
 class Device:
@@ -51,20 +61,7 @@ class Device:
         self.gpu, self._nvml = gpu, nvml
         self._failed, self._clock = failed, clock
         self.unsupported: set[str] = set()
-        # AttributeError: a binding older than the function, or than the error.
-        self._absent = (
-            nvml.NVMLError_NotSupported,
-            nvml.NVMLError_FunctionNotFound,
-            getattr(nvml, "NVMLLibraryMismatchError", AttributeError),
-            AttributeError,
-        )
-        self._gone = (
-            nvml.NVML_ERROR_GPU_IS_LOST,
-            nvml.NVML_ERROR_RESET_REQUIRED,
-            nvml.NVML_ERROR_UNINITIALIZED,
-            nvml.NVML_ERROR_DRIVER_NOT_LOADED,
-            nvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
-        )
+        self._absent, self._gone = absent(nvml), known(nvml, *GONE)
         nvml.nvmlInit()
         self._open = True
         self._due: dict[Source, float] = {}
@@ -95,7 +92,7 @@ class Device:
         """Whether the driver stays loaded while nobody uses the GPU; None if it does not tell."""
         try:
             mode = self._nvml.nvmlDeviceGetPersistenceMode(self.gpu.handle)
-        except self._nvml.NVMLError:
+        except (self._nvml.NVMLError, AttributeError):
             return None
         return bool(mode == self._nvml.NVML_FEATURE_ENABLED)
 
@@ -120,7 +117,7 @@ class Device:
                 self._sources.remove(source)
                 source.close()
             except self._nvml.NVMLError as error:
-                if error.value in self._gone:
+                if number_of(error) in self._gone:
                     raise SensorError(str(error)) from error
                 failures.append((source, str(error)))
             else:

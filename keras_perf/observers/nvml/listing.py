@@ -14,7 +14,7 @@ class Gpu:
     Attributes:
         handle: how NVML is asked about it.
         name: of its model.
-        uuid: "GPU-…" or "MIG-…".
+        uuid: "GPU-…" or "MIG-…"; its handle, where the binding cannot ask.
 
     Raises:
         NVMLError: it does not answer.
@@ -23,7 +23,8 @@ class Gpu:
     def __init__(self, nvml: Any, handle: Any, parent: Any = None) -> None:
         self.handle, self._nvml, self._parent = handle, nvml, parent
         self.name = _text(nvml.nvmlDeviceGetName(handle))
-        self.uuid = _text(nvml.nvmlDeviceGetUUID(handle))
+        ask = getattr(nvml, "nvmlDeviceGetUUID", repr)
+        self.uuid = _text(ask(handle))
 
     def gpm(self) -> Gpm:
         """Its GPM; raises NVMLError where it has none."""
@@ -58,7 +59,8 @@ def list_gpus(nvml: Any) -> dict[str, Gpu]:
 
 
 def _is_cut(nvml: Any, handle: Any) -> bool:
-    with contextlib.suppress(nvml.NVMLError):
+    # AttributeError: the binding is older than MIG.
+    with contextlib.suppress(nvml.NVMLError, AttributeError):
         return bool(nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE)
     return False
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 from typing import Any
 
+from keras_perf.observers.nvml.binding import known, number_of
 from keras_perf.observers.nvml.listing import Gpu, list_gpus
 
 
@@ -59,7 +60,7 @@ def driver_mismatch() -> bool:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return bool(error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH)
+        return number_of(error) in known(pynvml, "NVML_ERROR_LIB_RM_VERSION_MISMATCH")
     pynvml.nvmlShutdown()
     return False
 
@@ -67,7 +68,7 @@ def driver_mismatch() -> bool:
 def _processes(nvml: Any, gpu: Gpu) -> set[int] | None:
     try:
         return {each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(gpu.handle)}
-    except nvml.NVMLError:
+    except (nvml.NVMLError, AttributeError):
         return None
 
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from keras_perf.observers.nvml.binding import absent, known
 from keras_perf.observers.sensors.sensor import Values
 
 _MIB = 1024 * 1024
@@ -73,7 +74,7 @@ def _memory_used(nvml: Any, handle: Any) -> Sequence[float]:
     """As nvidia-smi has it; a driver before 510 counts what it keeps for itself, too."""
     try:
         memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
-    except (nvml.NVMLError_FunctionNotFound, nvml.NVMLError_NotSupported):
+    except absent(nvml):
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
     return [memory.used / _MIB]
 
@@ -156,9 +157,9 @@ class Utilization(Source):
             kind, samples = nvml.nvmlDeviceGetSamples(
                 self._handle, nvml.NVML_GPU_UTILIZATION_SAMPLES, self._newest
             )
-        except nvml.NVMLError_NotFound:
+        except known(nvml, "NVMLError_NotFound"):
             return []
-        except nvml.NVMLError:
+        except (nvml.NVMLError, AttributeError):
             # The polled value answers for this one, also for what is wrong with the device.
             self._buffered = False
             return []

@@ -7,15 +7,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from keras_perf.observers.nvml.binding import known, number_of
 from keras_perf.observers.nvml.cuda_order import Seen, cuda_uuids, select
 from keras_perf.observers.nvml.device import Device
 from keras_perf.observers.nvml.listing import Gpu, list_gpus
 from keras_perf.observers.sensors.reopening import PersistentReader
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError, Values
 
+UNUSED = (
+    "the framework uses no GPU: those of the machine are sampled, numbered in NVML's order, and "
+    "left out of the diagnosis"
+)
+NO_DRIVER = "NVML_ERROR_LIBRARY_NOT_FOUND", "NVML_ERROR_DRIVER_NOT_LOADED"
+
 
 class NvmlReader:
     """Samples of every GPU that this process uses, under the framework's index.
+
+    Where it uses none, of all.
 
     A GPU that stops answering is tried again with pauses that double, by its UUID, so that none
     ever stands under another's index; the values of the others go on.
@@ -27,6 +36,7 @@ class NvmlReader:
         clock: monotonic seconds.
 
     Attributes:
+        unused: the framework uses none of the machine's GPUs; all are sampled.
         doubt: what is missing, or why a GPU's number may be wrong; empty where all is certain.
 
     Cannot see: how much of the GPU a kernel uses (before Hopper).
@@ -66,8 +76,7 @@ class NvmlReader:
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as error:
-            absent = nvml.NVML_ERROR_LIBRARY_NOT_FOUND, nvml.NVML_ERROR_DRIVER_NOT_LOADED
-            if error.value in absent:
+            if number_of(error) in known(nvml, *NO_DRIVER):
                 raise AbsentError("no NVIDIA driver is visible to this process") from error
             raise SensorError(f"NVML does not start ({error})") from error
         try:
@@ -81,12 +90,13 @@ class NvmlReader:
     def _choose(
         self, listed: dict[str, Gpu], seen: Seen | None, cuda: Callable[[], tuple[str, ...]]
     ) -> None:
-        if listed and seen is not None and not seen.chosen:
-            count = len(listed)
-            raise SensorError(f"the framework uses none of the {count} GPUs of this machine")
-        found, self.doubt = select(listed, seen, cuda) if listed else ({}, "")
         if not listed:
             raise AbsentError("no NVIDIA GPU is visible to this process")
+        self.unused = seen is not None and not seen.chosen
+        if self.unused:
+            found, self.doubt = dict(enumerate(listed)), UNUSED
+        else:
+            found, self.doubt = select(listed, seen, cuda)
         if not found:
             raise SensorError(self.doubt or "no NVIDIA GPU is visible to this process")
         for index, uuid in found.items():

@@ -73,9 +73,13 @@ class Length:
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """What the driver tells, by the beginning of a GPU's tags, and TensorFlow's allocators."""
+    """What the driver tells, by the beginning of a GPU's tags, and TensorFlow's allocators.
+
+    With `gpus_unused` they are the machine's, and the training uses none of them.
+    """
 
     gpus: Mapping[str, str] = fact(named(text), {})
+    gpus_unused: bool = fact(flag, default=False)
     gpu_memory_total_mib: float | None = fact(number(1e-9))
     gpu_memory_peak_mib: float | None = fact(number())
     gpu_persistence: Mapping[str, bool] = fact(named(flag), {})

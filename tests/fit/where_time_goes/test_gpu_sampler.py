@@ -21,7 +21,7 @@ from keras_perf.observers.sensors.sensor import AbsentError, SensorError
 class ScriptedGpu:
     """At 90% and 200 W; raises what is in `failing`."""
 
-    doubt = ""
+    doubt, unused = "", False
     failing: str | None = None
     busy = 90.0
     seen: Seen | None = None

@@ -55,6 +55,7 @@ def lanes_figures(report: RunReport, shown: Span) -> list[Element]:
     found = {
         str(tag): points.set_index("step")["value"]
         for tag, points in report.scalars.groupby("tag", observed=True)
+        if tag in report.summary.sensors
     }
     gpus = sorted({int(tag.split("/")[1]) for tag in found if re.match(r"gpu/\d+/", tag)})
     facts, means = report.summary.facts, report.summary.sensors

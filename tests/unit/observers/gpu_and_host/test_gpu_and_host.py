@@ -42,7 +42,7 @@ def test_power_of_validation_is_none_of_a_step():
 class Gpus:
     """Two, one of which tells less."""
 
-    doubt = "their order is doubtful"
+    doubt, unused = "their order is doubtful", False
 
     def __init__(self, warn, seen) -> None:
         pass

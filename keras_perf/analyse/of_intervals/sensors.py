@@ -1,0 +1,58 @@
+"""What sensors tell of a training: on the mean, and in a usual interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from keras_perf.records.run.run_facts import RunFacts
+
+_GPU = "gpu/"
+_SENSED = _GPU, "host/"
+
+ENOUGH = 3
+"""Of fewer intervals none is the usual one."""
+
+
+def points_by_tag(scalars: pd.DataFrame, facts: RunFacts) -> dict[str, pd.DataFrame]:
+    """The points of each tag, but for those of GPUs that the training does not use."""
+    return {
+        str(tag): points
+        for tag, points in scalars.groupby("tag", observed=True)
+        if not (facts.gpu.gpus_unused and str(tag).startswith(_GPU))
+    }
+
+
+def mean_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """Means of what was sampled of GPUs and host, by tag."""
+    return {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(_SENSED)}
+
+
+def usual_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """Medians of what was sampled of GPUs, by tag, without the warm-up's point, the first one.
+
+    A trial that compiles, or a capture that is written, lies in one interval and makes its sensors
+    tell of something else; the mean of all would have it in.
+    """
+    later = {tag: points.iloc[1:] for tag, points in by_tag.items() if tag.startswith(_GPU)}
+    return {
+        tag: float(points["value"].median())
+        for tag, points in later.items()
+        if len(points) >= ENOUGH
+    }
+
+
+def _over_time(points: pd.DataFrame) -> float:
+    """Mean of a sensor, each point weighted by the time it stands for.
+
+    The first one stands for the time since training began, with tracing and warm-up, and counts
+    only where there is no other.
+    """
+    values = points["value"].to_numpy(dtype=float)
+    if len(values) == 1:
+        return float(values[0])
+    # A clock that is set back gives no point less weight than none.
+    stood_for = np.diff(points["wall_time"].to_numpy(dtype=float)).clip(min=0.0) + 1e-9
+    return float(np.average(values[1:], weights=stood_for))
