@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
@@ -15,6 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.settings import LEARNING_RATE
 from keras_perf.records.run.source_line import SourceLine
 
 AMORTIZED_OVER = 20
@@ -50,7 +52,9 @@ FREQUENCY_ARGUMENTS = {
 )
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
-    beyond_it = {COLLECTOR, *situation.facts.settings.once_an_epoch}
+    settings = situation.facts.settings
+    steering = {name for name, what in settings.steering_hooks.items() if what != LEARNING_RATE}
+    beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
     owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
     for owner in sorted(owners, key=lambda name: -owners[name]):
         if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
@@ -62,7 +66,7 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
 
 def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommendation | None:
     """None where it is done about once an epoch as it is."""
-    model, (name, _, hook) = situation.model, owner.partition(".")
+    model = situation.model
     callbacks_ms = model.rest.get("callbacks", 0.0)
     steps_at_once = situation.facts.settings.steps_per_execution
     calls, steps = situation.facts.hooks.get(owner), situation.facts.length
@@ -71,12 +75,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     every = min(_often_enough(model, spent) * present, longest)
     if not callbacks_ms or every < 2 * present:
         return None
-    left_of_it, often = present / every, f"every {every} steps"
-    title = f"Do the work of {name}.{hook} {often}"
-    if name == "TensorBoard":
-        # It calls its summary writer for every batch, whatever `update_freq` is.
-        left_of_it, often = TENSORBOARDS_OWN, "once an epoch"
-        title = "Let TensorBoard write once an epoch"
+    rarer = _rarer(situation, owner, every, present)
+    left_of_it = present / every if rarer.left is None else rarer.left
     share = min(1.0, spent / callbacks_ms)
     source = situation.facts.hook_sources.get(owner)
 
@@ -91,16 +91,61 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     return predicted(
         model,
         change,
-        title=title,
+        title=rarer.title,
         reason=(
             f"{owner}{at(source)} takes {in_ms(spent)} of every step of "
-            f"{in_ms(situation.summary.step_ms)}; done {often}, it takes "
-            f"{in_ms(spent * left_of_it)}.{STEERS if hook == BEFORE_A_STEP else ''}"
+            f"{in_ms(situation.summary.step_ms)}; {rarer.then} {in_ms(spent * left_of_it)}."
+            f"{rarer.besides}"
         ),
-        # Hooks are called once per execution, with the index of its last batch.
-        action=_with_fewer_calls(name, hook, every, max(1, every // steps_at_once), source)
-        + _own_interval(name, present // steps_at_once),
+        action=rarer.action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every},
+    )
+
+
+class _Rarer(NamedTuple):
+    """In place of a hook's work in every batch.
+
+    Attributes:
+        then: the beginning of what it takes afterwards.
+        left: of its time; None for as much as there are fewer calls.
+    """
+
+    title: str
+    then: str
+    action: str
+    left: float | None = None
+    besides: str = ""
+
+
+def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer:
+    """What to do for it to work every so many steps in place of every `present` ones, or never."""
+    name, _, hook = owner.partition(".")
+    settings, source = situation.facts.settings, situation.facts.hook_sources.get(owner)
+    # Hooks are called once per execution, with the index of its last batch.
+    at_once = settings.steps_per_execution
+    action = _with_fewer_calls(name, hook, steps, max(1, steps // at_once), source)
+    if name == "TensorBoard":
+        # It calls its summary writer for every batch, whatever `update_freq` is.
+        title, then = "Let TensorBoard write once an epoch", "done once an epoch, it takes"
+        return _Rarer(title, then, action, TENSORBOARDS_OWN)
+    if settings.steering_hooks.get(owner) == LEARNING_RATE:
+        title = f"Let the optimizer compute the learning rate, not {name}.{hook}"
+        then = "computed within the train function, the rate takes less than"
+        return _Rarer(title, then, _with_a_schedule(name, hook, settings.optimizer))
+    title, then = f"Do the work of {name}.{hook} every {steps} steps", f"done every {steps} steps"
+    besides = STEERS if hook == BEFORE_A_STEP else ""
+    action += _own_interval(name, present // at_once)
+    return _Rarer(title, f"{then}, it takes", action, besides=besides)
+
+
+def _with_a_schedule(name: str, hook: str, optimizer: str | None) -> str:
+    """Code with which the train function computes the learning rate of a step."""
+    kind = identifier(optimizer or "", "Adam")
+    return (
+        "class Schedule(keras.optimizers.schedules.LearningRateSchedule):\n"
+        "    def __call__(self, step):\n"
+        f"        ...  # what {name}.{hook} sets, of the tensor `step`, with keras.ops\n\n"
+        f"model.compile(keras.optimizers.{kind}(Schedule()), ...)  # and without that hook"
     )
 
 

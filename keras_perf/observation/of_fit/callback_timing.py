@@ -18,6 +18,7 @@ from keras_perf.observation.of_fit.found_hooks import (
     leaves,
     overridden,
     set_to_epochs,
+    steering,
 )
 from keras_perf.observation.trials import TrialsInFit
 from keras_perf.observers.asking import Questions
@@ -107,6 +108,7 @@ class CallbackTiming(keras.callbacks.Callback):
         """What is asked of the user's hooks."""
         return {
             "once_an_epoch": lambda: set_to_epochs(self.batch_hooks),
+            "steering_hooks": lambda: steering(self.batch_hooks),
             "hook_sources": lambda: hook_sources(self._leaves),
         }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_perf.observation.facts.hooks.steering import steered_by
 from keras_perf.observation.facts.source_lines import source_of
 from keras_perf.records.owners import owner_of
 from keras_perf.records.run.source_line import SourceLine
@@ -56,6 +57,18 @@ def hook_sources(callbacks: list[keras.callbacks.Callback]) -> dict[str, SourceL
 def set_to_epochs(hooks: Hooks) -> list[str]:
     """Those whose callback is set to do its work once an epoch."""
     return sorted({owner for callback, owner in hooks if once_an_epoch(callback)})
+
+
+def steering(hooks: Hooks) -> dict[str, str]:
+    """Those that set what later steps depend on, and what that is."""
+    found = {}
+    for callback, owner in hooks:
+        name = owner.rpartition(".")[2]
+        # Keras's own hook of the first name calls the second one.
+        for each in (name, name.replace("train_", "")):
+            if (what := steered_by(getattr(callback, each, None))) is not None:
+                found[owner] = what
+    return found
 
 
 def once_an_epoch(callback: keras.callbacks.Callback) -> bool:

@@ -9,6 +9,7 @@ from keras_perf.records.run.machine import MACHINES
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
 TRAIN_ON_BATCH = "train_on_batch"
+LEARNING_RATE = "learning_rate"
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Settings:
 
     `driver` is `loop` for a custom loop, `train_on_batch` where each step had an iterator of its
     own, and no step was observed. `batch_hooks` are the user's hooks that are called in every
-    batch, `once_an_epoch` those of them that are set to do their work then.
+    batch, `once_an_epoch` those of them that are set to do their work then, `steering_hooks` what
+    those of them set on which later steps depend, such as `learning_rate`.
     `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution, and
@@ -51,6 +53,7 @@ class Settings:
     function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
     once_an_epoch: tuple[str, ...] = fact(each(text), ())
+    steering_hooks: Mapping[str, str] = fact(named(text), {})
     collector_threshold: int | None = fact(count())
     waiting_hooks: tuple[str, ...] = fact(each(text), ())
     late_hooks: tuple[str, ...] = fact(each(text), ())

@@ -20,6 +20,8 @@ RARER = 5
 WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
+BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
+
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
@@ -145,7 +147,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
-            "training."
+            f"training.{BEST_ONLY if name == 'ModelCheckpoint' else ''}"
         ),
         action=_rarer_hook(name, hook, advised, present),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},

@@ -451,6 +451,24 @@ def test_of_what_is_set_to_work_once_an_epoch_nothing_is_advised():
     assert advice.evidence["owner"] == HOOK
 
 
+def test_a_hook_that_sets_the_rate_is_replaced_by_a_schedule_with_the_same_gain():
+    settings = {"steering_hooks": {HOOK: "learning_rate"}, "optimizer": "SGD"}
+    advice = amortized(settings, Mine__on_train_batch_end=4.0)
+    rarer = amortized({}, Mine__on_train_batch_end=4.0)
+    assert advice.predicted_speedup == rarer.predicted_speedup
+    assert advice.title == f"Let the optimizer compute the learning rate, not {HOOK}"
+    assert "keras.optimizers.SGD(Schedule())" in advice.action
+    assert "calls" not in advice.action
+    compile(advice.action.replace("...)", ")"), "pasted", "exec")
+
+
+def test_a_hook_that_sets_what_else_later_steps_depend_on_is_left_alone():
+    settings = {"steering_hooks": {HOOK: "trainable"}}
+    assert amortized(settings, Mine__on_train_batch_end=4.0) is None
+    advice = amortized(settings, Mine__on_train_batch_end=3.0, Other__on_train_batch_end=1.0)
+    assert advice.evidence["owner"] == "Other.on_train_batch_end"
+
+
 def test_a_hook_s_own_interval_is_left_out_of_the_code_with_a_longer_one():
     hooks = {"hooks": {HOOK: {"times": 400, "working": 40}}}
     rare = amortized(hooks, Mine__on_train_batch_end=4.0)

@@ -1,0 +1,104 @@
+"""What a batch hook sets of the training is read from its code."""
+
+import functools
+
+import keras
+import programs
+import pytest
+
+import keras_perf as kp
+from keras_perf.observation.facts.hooks.steering import steered_by
+
+RATE = keras.Variable(1.0)
+
+
+def half(model):
+    model.optimizer.learning_rate = 0.5
+
+
+class Mine(keras.callbacks.Callback):
+    """Hooks by what they do."""
+
+    seen = 0
+
+    def rate(self, batch, logs=None):
+        self.model.optimizer.learning_rate = 0.1 / (1 + batch)
+
+    def rate_by_a_name(self, batch, logs=None):
+        optimizer = self.model.optimizer
+        optimizer.learning_rate = 0.1
+
+    def rate_assigned(self, batch, logs=None):
+        self.model.optimizer.learning_rate.assign(0.1)
+
+    def rate_of_old(self, batch, logs=None):
+        keras.backend.set_value(self.model.optimizer.lr, 0.1)
+
+    def rate_elsewhere(self, batch, logs=None):
+        self.rate(batch)
+
+    def rate_in_a_function(self, batch, logs=None):
+        half(self.model)
+
+    def layer(self, batch, logs=None):
+        self.model.layers[0].trainable = False
+
+    def weights(self, batch, logs=None):
+        self.model.set_weights([])
+
+    def variable(self, batch, logs=None):
+        RATE.assign(0.5)
+
+    def counts(self, batch, logs=None):
+        self.seen += 1
+        self.written = self.model.optimizer.learning_rate
+
+    def ends(self, batch, logs=None):
+        self.model.stop_training = self.seen > 3
+
+    def prints(self, batch, logs=None):
+        print(self.model.optimizer.learning_rate, logs)
+
+
+@pytest.mark.parametrize(
+    ("hook", "sets"),
+    [
+        ("rate", "learning_rate"),
+        ("rate_by_a_name", "learning_rate"),
+        ("rate_assigned", "learning_rate"),
+        ("rate_of_old", "learning_rate"),
+        ("rate_elsewhere", "learning_rate"),
+        ("rate_in_a_function", "learning_rate"),
+        ("layer", "trainable"),
+        ("weights", "model"),
+        ("variable", "RATE"),
+        ("counts", None),
+        ("ends", None),
+        ("prints", None),
+    ],
+)
+def test_what_later_steps_depend_on(hook, sets):
+    assert steered_by(getattr(Mine(), hook)) == sets
+
+
+@pytest.mark.parametrize("hook", [None, print, 3, functools.partial(print), [].append])
+def test_of_what_has_no_code_of_the_users_nothing_is_known(hook):
+    assert steered_by(hook) is None
+
+
+def test_a_fit_knows_its_hooks_that_steer(tmp_path):
+    class Schedule(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            self.model.optimizer.learning_rate = 0.1 / (1 + batch)
+
+    class Old(keras.callbacks.Callback):
+        def on_batch_end(self, batch, logs=None):
+            self.model.optimizer.learning_rate.assign(0.1)
+
+    callbacks = [kp.StepGapDetector(tmp_path, summary=False), Schedule(), Old(), Mine()]
+    data = programs.dataset(40)
+    programs.model().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    assert kp.diagnose(tmp_path).summary.facts.settings.steering_hooks == {
+        "Schedule.on_train_batch_begin": "learning_rate",
+        "Old.on_train_batch_end": "learning_rate",
+    }
