@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.compiling import hardly_compiles, usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -136,13 +137,14 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     if not settings.run_eagerly:
         return None
 
-    setting, action = "run_eagerly=True", "model.compile(..., run_eagerly=False)"
+    own = settings.own_compile
+    setting, action = "run_eagerly=True", compiled_with(own, run_eagerly=False)
     if settings.eager_functions or settings.in_a_loop:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
     elif on_jax(situation.facts):
         setting = "run_eagerly=True, or jit_compile=False,"
-        action = "model.compile(..., run_eagerly=False, jit_compile=True)"
+        action = compiled_with(own, run_eagerly=False, jit_compile=True)
     reason = f"{setting} runs every operation from Python; it is meant for debugging."
     evidence = {"compute_ms": situation.summary.parts.get("compute")}
     operating = share_of_operations(situation)

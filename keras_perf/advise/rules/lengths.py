@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
@@ -138,9 +139,11 @@ def _without_xla(situation: Situation) -> _Way:
             "Without XLA nothing is compiled for a length: tried on this training, a step took "
             f"{in_ms(tried.after_ms)}."
         )
-    where = "@tf.function(" if situation.facts.settings.in_a_loop else "model.compile(..., "
+    settings, code = situation.facts.settings, "@tf.function(jit_compile=False)"
+    if not settings.in_a_loop:
+        code = compiled_with(settings.own_compile, jit_compile=False)
     title = "Train without XLA, which compiles for each length"
-    return _Way(title, told, f"{where}jit_compile=False)  # no XLA", change)
+    return _Way(title, told, code, change)
 
 
 def _few_lengths(situation: Situation) -> _Way:

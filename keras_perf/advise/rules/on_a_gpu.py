@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -73,7 +74,7 @@ def enable_xla(situation: Situation) -> Recommendation | None:
             "XLA fuses operations into fewer kernels. What that buys was not measured here: "
             "a range seen on others' models (tensorflow.org/xla)."
         ),
-        action="model.compile(..., jit_compile=True)",
+        action=compiled_with(situation.facts.settings.own_compile, jit_compile=True),
         evidence={"jit_compile": False},
     )
 

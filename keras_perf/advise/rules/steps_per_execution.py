@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
@@ -116,4 +117,4 @@ def _on_replicas(situation: Situation) -> str:
 def _with_more_steps(situation: Situation, number: int) -> str:
     if _has_replicas(situation):
         return f"kp.StepsPerExecutionRecommender(LOGDIR, apply=True, limit={number})"
-    return f"model.compile(..., steps_per_execution={number})"
+    return compiled_with(situation.facts.settings.own_compile, steps_per_execution=number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from inspect import Parameter, signature
 from typing import Any
 
 import keras
@@ -27,7 +28,14 @@ def keras_settings(model: keras.Model) -> Questions:
         "run_eagerly": lambda: bool(model.run_eagerly),
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
+        "own_compile": lambda: not _takes_options(model.compile),
     }
+
+
+def _takes_options(compiles: Any) -> bool:
+    """Whether a model's `compile` can be given what Keras's own takes."""
+    known = signature(compiles).parameters.values()
+    return any(each.kind is Parameter.VAR_KEYWORD or each.name == "jit_compile" for each in known)
 
 
 def require_train_function(model: keras.Model) -> None:

@@ -26,7 +26,8 @@ class Settings:
     `compiles_executions` True where Keras on JAX makes one call of the steps of an execution.
     `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
     `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
-    operations in it that print, check values or call Python. `waiting_hooks` are those for which
+    operations in it that print, check values or call Python. With `own_compile` the model's class
+    has a `compile` that does not take what Keras's takes. `waiting_hooks` are those for which
     training waits for each step's result, `late_hooks` those of them that may be called late,
     `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
     `Class.hook` had the model's state handed back to it within an epoch, on JAX. `call_ms` is what
@@ -47,6 +48,7 @@ class Settings:
     eager_functions: bool = fact(flag, default=False)
     jit_compile: bool | None = fact(flag)
     optimizer: str | None = fact(text)
+    own_compile: bool = fact(flag, default=False)
     strategy: str | None = fact(text)
     replicas: int = fact(count(1, MACHINES), 1)
     function_replacements: int = fact(count(), 0)

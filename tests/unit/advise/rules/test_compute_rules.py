@@ -349,6 +349,11 @@ def test_a_train_function_on_a_gpu_is_told_of_xla():
     assert advice.action == "model.compile(..., jit_compile=True)"
 
 
+def test_a_compile_that_does_not_take_it_is_not_told_to():
+    advice = on_a_gpu(enable_xla, jit_compile=False, own_compile=True)
+    assert advice.action.startswith("model.jit_compile = True  # before fit")
+
+
 @pytest.mark.parametrize("context", [{"jit_compile": True}, {}])
 def test_what_xla_compiles_or_may_compile_is_not_told_of_xla(context):
     assert on_a_gpu(enable_xla, **context) is None
