@@ -45,6 +45,19 @@ def test_a_map_is_named_with_its_file_and_line():
     assert advice.reason.endswith("share it. Its function load is in train.py, line 31.")
 
 
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        ({"random": True, "stateful": True}, "differs between runs"),
+        ({"random": True, "stateful": False}, "AUTOTUNE)"),
+        ({"random": False, "stateful": True}, "AUTOTUNE)"),
+    ],
+)
+def test_of_a_map_whose_generator_has_a_state_it_is_said_that_runs_differ(drawn, said):
+    advice = parallel_map(slow(written(function="flip", **drawn)))
+    assert advice.action.endswith(said)
+
+
 def test_a_lambda_is_told_by_its_line_where_its_name_would_stand():
     advice = parallel_map(slow(LAMBDA))
     assert advice.action == (

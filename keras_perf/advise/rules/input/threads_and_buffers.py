@@ -21,6 +21,7 @@ from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel, between
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
+DRAWS = "  # which example gets which of its random numbers differs between runs"
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
 
 
@@ -122,6 +123,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     stage_ms, all_ms = situation.paces[stage], situation.able_ms
     written = written_as(stage, situation.facts)
     function = function_of(written, "your_function")
+    draws = written is not None and written.random and written.stateful
     share = stage_ms / all_ms if all_ms else 0.0
     return predicted(
         model,
@@ -135,6 +137,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         action=(
             f"{lambdas_in(written)}"
             f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
+            f"{DRAWS if draws else ''}"
         ),
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
