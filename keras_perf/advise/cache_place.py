@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
@@ -170,6 +171,19 @@ def same_in_every_pass(chain: Chain) -> list[WrittenStage]:
         elif stage.kind in WORK:
             found.append(stage)
     return found
+
+
+def gone_into_a_shuffle(facts: RunFacts) -> WrittenStage | None:
+    """What is the same in every pass and has ended before anybody can ask tf.data for its stages.
+
+    It is so once the buffer of a shuffle behind it holds all data. None where it goes on, is kept
+    by a cache already, or cannot be told.
+    """
+    chain, paces = facts.input.chains[0] if len(facts.input.chains) == 1 else (), stage_paces(facts)
+    made = same_in_every_pass(tuple(takewhile(lambda stage: stage.kind != "shuffle", chain)))
+    if not made or "cache" in facts.input.kinds or not paces:
+        return None
+    return None if any(runs_as(made[-1].kind, pace.name) for pace in paces) else made[-1]
 
 
 def _mixes(name: str) -> bool:

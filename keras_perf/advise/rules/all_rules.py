@@ -16,6 +16,7 @@ from keras_perf.advise.rules.garbage import tune_gc
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.batching import batch_before_map
 from keras_perf.advise.rules.input.caching import cache
+from keras_perf.advise.rules.input.caching_for_shuffle import cache_for_a_shuffle
 from keras_perf.advise.rules.input.files_and_order import interleave, nondeterministic_order
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
@@ -49,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     interleave,
     nondeterministic_order,
     cache,
+    cache_for_a_shuffle,
     cheaper_shuffle,
     amortize_callback,
     async_callback,

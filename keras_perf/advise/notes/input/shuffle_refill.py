@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
 
-from keras_perf.advise.as_written import function_of, runs_as, where
-from keras_perf.advise.cache_place import same_in_every_pass
+from keras_perf.advise.as_written import function_of, where
+from keras_perf.advise.cache_place import gone_into_a_shuffle
 from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -19,7 +17,8 @@ def shuffle_notes(run: Diagnosed) -> Iterator[str]:
     refills = noticeable_refills(run.summary)
     if refills is None:
         return
-    yield from _about_what_fills_it(run.facts)
+    if "cache" not in run.advised:
+        yield from _about_what_fills_it(run.facts)
     if {"cheaper-shuffle", *shortening(run.facts)} & run.advised:
         return
     yield (
@@ -30,15 +29,8 @@ def shuffle_notes(run: Diagnosed) -> Iterator[str]:
 
 
 def _about_what_fills_it(facts: RunFacts) -> Iterator[str]:
-    """Of all data in the buffer, what stands before it has ended before anybody can ask for it."""
-    chains, paces = facts.input.chains, stage_paces(facts)
-    chain = chains[0] if len(chains) == 1 else ()
-    before = tuple(takewhile(lambda stage: stage.kind != "shuffle", chain))
-    made = same_in_every_pass(before)
-    if not made or "cache" in facts.input.kinds:
-        return
-    last = made[-1]
-    if paces and not any(runs_as(last.kind, pace.name) for pace in paces):
+    last = gone_into_a_shuffle(facts)
+    if last is not None:
         written = f"{last.kind}({function_of(last, 'your_function')})"
         yield (
             f"What {written} takes is not among the stages: once the shuffle's buffer holds all "

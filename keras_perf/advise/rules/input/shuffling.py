@@ -105,7 +105,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
         )
     return predicted(
         model,
-        _less(refills.per_step_ms, won, most),
+        less_refilling(refills.per_step_ms, won, most),
         title=title,
         reason=(
             f"{counted(refills.count, 'epoch')} began with waiting {in_ms(refills.each_ms)} for "
@@ -124,8 +124,14 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
     )
 
 
-def _less(per_step_ms: float, won: float, most: float) -> Change:
-    """Refilling is done during steps: its work stays, and may disturb them."""
+def less_refilling(per_step_ms: float, won: float, most: float) -> Change:
+    """Refilling is done during steps, where its work may disturb them, or is less.
+
+    Arguments:
+        per_step_ms: waits for it, shared among all steps.
+        won: the share of them that is expected to go.
+        most: the same, at best.
+    """
 
     def change(model: StepModel, optimism: float) -> StepModel:
         at_best = min(most, (1 + UNSURE) * won)

@@ -10,6 +10,7 @@ from hand_built import assert_predicts, diagnosed, situation, stage, summary
 from keras_perf.advise.notes.input.shuffle_refill import shuffle_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
+from keras_perf.advise.rules.input.caching_for_shuffle import cache_for_a_shuffle
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
 
 READ = {"kind": "tensor_slice"}
@@ -166,18 +167,64 @@ def test_refilling_that_no_advice_names_is_noted():
     assert "20% of the time of all steps: a smaller buffer fills faster" in note
 
 
-def gone_by_then(*chain: dict[str, Any]) -> list[str]:
-    """Notes beside advice on the shuffle, where no map runs any more when stages are asked for."""
-    found = refilled(*chain)
+def ended(*chain: dict[str, Any], mib: float = 0.0, **context: Any) -> dict[str, Any]:
+    """No map runs any more when stages are asked for; batches of the shuffle have a size."""
+    found = refilled(*chain, **context)
     running = [each for each in found["stages"] if "Map" not in each["name"]]
-    run = summary(**{**found, "stages": running})
-    return list(shuffle_notes(diagnosed(run, advised=["cheaper-shuffle"])))
+    for each in running:
+        if each["name"].startswith("Shuffle"):
+            each |= {"bytes_per_batch": mib * 2**20}
+    return {**found, "stages": running}
+
+
+def gone_by_then(*chain: dict[str, Any], advised: tuple[str, ...] = ()) -> list[str]:
+    """Notes beside advice on the shuffle."""
+    run = summary(**ended(*chain))
+    return list(shuffle_notes(diagnosed(run, advised=["cheaper-shuffle", *advised])))
 
 
 def test_a_map_that_has_ended_once_the_buffer_holds_all_data_is_named():
     [note] = gone_by_then(READ, MAP, SHUFFLE, BATCH)
     assert note.startswith("What map(load) takes is not among the stages")
     assert "dataset.map(load).cache() in front of the shuffle keeps what it makes" in note
+
+
+def test_a_map_that_a_cache_is_advised_for_is_not_named_again():
+    assert gone_by_then(READ, MAP, SHUFFLE, BATCH, advised=("cache",)) == []
+
+
+def kept(*chain: dict[str, Any], **arguments: Any) -> Recommendation | None:
+    free = {"memory_available_mib": 1000.0}
+    return cache_for_a_shuffle(situation(**ended(*chain, **{"mib": 1.0, **free, **arguments})))
+
+
+def test_what_has_gone_into_a_buffer_for_all_data_is_kept():
+    found = kept(READ, MAP, SHUFFLE, BATCH)
+    # 2 ms of each step; what is kept has still to be put into the buffer.
+    assert_predicts(found, 10 - 0.9, 10 - 1.8, 10 - 2)
+    assert found.id == "cache"
+    assert found.action.startswith("dataset = dataset.map(load).cache()  # before shuffle")
+    assert found.evidence["size_mib"] == 50.0
+    assert "refilling" not in found.reason
+    assert "Python" not in found.reason
+    in_python = kept(READ, MAP | {"python": True}, SHUFFLE, BATCH)
+    assert "Its Python code must give the same result each time." in in_python.reason
+
+
+@pytest.mark.parametrize(
+    ("chain", "arguments"),
+    [
+        ((READ, RANDOM, SHUFFLE, BATCH), {}),
+        ((READ, MAP, {"kind": "cache"}, SHUFFLE, BATCH), {}),
+        ((READ, SHUFFLE, MAP, BATCH), {}),
+        ((READ, MAP, SHUFFLE, BATCH), {"memory_available_mib": 90.0}),
+        ((READ, MAP, SHUFFLE, BATCH), {"mib": 0.0}),
+        ((READ, MAP, SHUFFLE, BATCH), {"event_totals": ()}),
+        ((READ, MAP, SHUFFLE, BATCH), {"input_kind": "arrays"}),
+    ],
+)
+def test_what_is_random_too_large_kept_or_not_waited_for_is_not_kept(chain, arguments):
+    assert kept(*chain, **arguments) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""Advice on what is prepared for the buffer of a shuffle that holds all data, in every epoch."""
+
+from __future__ import annotations
+
+from keras_perf.advise.as_written import lambdas_in, where
+from keras_perf.advise.cache_place import Place, gone_into_a_shuffle
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.input.caching import cache
+from keras_perf.advise.rules.input.shuffling import less_refilling
+from keras_perf.advise.situation import Situation
+from keras_perf.analyse.refills import refills_of
+from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.records.figures import counted, in_mib, in_ms, in_percent
+
+EXPECTED = 0.9
+"""Of the waits: what is kept has still to be put into the buffer."""
+
+
+@cache.also
+def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
+    """Training waits in each epoch while a map, which has ended afterwards, fills the buffer."""
+    facts, refills = situation.facts, refills_of(situation.summary)
+    written = gone_into_a_shuffle(facts)
+    if refills is None or written is None or not situation.own_dataset:
+        return None
+    shuffles = [pace for pace in stage_paces(facts) if "Shuffle" in pace.name]
+    steps = facts.length.epoch_steps
+    if len(shuffles) != 1 or not steps:
+        return None
+    size_mib = shuffles[0].stage.bytes_per_batch * steps / 2**20
+    if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
+        return None
+    place = Place(written, shuffles[0], (), facts.length.epochs, float(steps))
+    python = " Its Python code must give the same result each time." if written.python else ""
+    return predicted(
+        situation.model,
+        less_refilling(refills.per_step_ms, EXPECTED, 1.0),
+        title="Keep prepared examples in memory after the first pass",
+        reason=(
+            f"{counted(refills.count, 'epoch')} began with waiting {in_ms(refills.each_ms)}, "
+            f"{in_percent(refills.share)} of the time of all steps, while {written.kind} made "
+            "examples for the shuffle's buffer again, which holds all of them. Its result is about "
+            f"{in_mib(size_mib)} and fits into memory.{python}{where(written)}"
+        ),
+        action=(
+            f"{lambdas_in(written)}dataset = {place.call}.cache()  "
+            "# before shuffle, repeat and all that draws random numbers"
+        ),
+        evidence={
+            "refill_ms": refills.each_ms,
+            "epochs": facts.length.epochs,
+            "size_mib": size_mib,
+        },
+    )
