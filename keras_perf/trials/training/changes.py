@@ -71,7 +71,7 @@ def of_pipeline(change: Change) -> TrainingChange:
         options = (*setup.options, change.options) if change.options else setup.options
         return replace(setup, graph=change.made(setup.graph), options=options)
 
-    code = change.code if change.options else f"dataset.{change.code}"
+    code = f"dataset.{change.code}" if change.apply else change.code
     return TrainingChange(change.id, change.where, code, made, costs=change.costs, rewriting=change)
 
 

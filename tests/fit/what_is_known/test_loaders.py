@@ -277,7 +277,7 @@ def test_what_a_fit_on_grain_itself_is_told_is_code_that_grain_takes(
     monkeypatch.setattr(sys.modules[__name__], "SLEPT_MS", 20)
     grain = pytest.importorskip("grain")
     dataset = read_by(grain, threads)
-    callbacks = kp.perf_callbacks(tmp_path, profiler=False, gpu=False, steps_per_execution=False)
+    callbacks = kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False)
     model().fit(dataset, verbose=0, shuffle=False, callbacks=callbacks)
     found = kp.diagnose(tmp_path)
     assert found.verdict == "input-bound", found

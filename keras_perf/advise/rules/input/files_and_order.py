@@ -8,6 +8,12 @@ from keras_perf.advise.as_written import function_of, lambdas_in, where, written
 from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
+from keras_perf.advise.rules.input.on_one_core import (
+    CALLS,
+    has_to_wait,
+    of_use,
+    own_pool,
+)
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.computing import UNSEEN_INSIDE
@@ -36,13 +42,10 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
 def interleave(situation: Situation) -> Recommendation | None:
     """Files are read one after the other."""
     model = situation.model
-    readers = {
-        name: ms
-        for name, ms in model.stages.items()
-        if name.startswith(FILE_READERS) and model.threads.get(name, 1) == 1
-    }
+    readers = _one_after_the_other(model)
     other = any(name.startswith(NO_FILES) for name in model.stages)
-    if not readers or other or model.cores < 2 or not situation.own_dataset:
+    alone = has_to_wait(situation)
+    if not readers or other or not (model.cores > 1 or alone) or not situation.own_dataset:
         return None
     stage = max(readers, key=lambda name: readers[name])
     kind = next((kind for kind in RECORD_READERS if stage.startswith(kind)), None)
@@ -51,7 +54,8 @@ def interleave(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading waits for storage as much as it computes: more than the cores can be of use.
-        threads = max(1.0, model.cores * (1 + 0.5 * optimism))
+        of_cores = max(1.0, model.cores * (1 + 0.5 * optimism))
+        threads = of_use(CALLS, optimism) if alone else of_cores
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     what, work, one, source = "Read several files", "Reading", "file", "files"
@@ -70,10 +74,23 @@ def interleave(situation: Situation) -> Recommendation | None:
         ),
         action=(
             f"{lines}{'' if kind else lambdas_in(written)}dataset = {source}.interleave({reader}, "
-            "num_parallel_calls=tf.data.AUTOTUNE)"
+            f"{_at_a_time(alone)}"
         ),
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )
+
+
+def _one_after_the_other(model: StepModel) -> dict[str, float]:
+    """Stages that read a file, or run a dataset, after the other."""
+    one_by_one = (name for name in model.stages if model.threads.get(name, 1) == 1)
+    return {name: model.stages[name] for name in one_by_one if name.startswith(FILE_READERS)}
+
+
+def _at_a_time(alone: bool) -> str:
+    """The last arguments, with the bracket and what has to follow."""
+    if not alone:
+        return "num_parallel_calls=tf.data.AUTOTUNE)"
+    return f"cycle_length={CALLS}, num_parallel_calls={CALLS})\n{own_pool(CALLS)}"
 
 
 def _may_read_files(situation: Situation, written: WrittenStage | None) -> bool:

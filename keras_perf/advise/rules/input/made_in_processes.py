@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from keras_perf.advise.rules.input.handing_over import handed_beside_computing, handed_over_ms
+from keras_perf.advise.rules.input.on_one_core import PROCESSES, has_to_wait, of_use
 from keras_perf.advise.rules.input.waiting_workers import TO_SPARE, ahead
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
@@ -42,10 +43,11 @@ class InProcesses:
 
     @cached_property
     def number(self) -> int:
-        """As make batches as fast as a step computes; one a core at most."""
+        """As make batches as fast as a step computes; one a core at most, if these do not wait."""
         model = self._ahead(self.situation.model)
         wanted = TO_SPARE * self.present * model.produce_ms / max(model.inside_ms, 1e-9)
-        return min(model.cores, max(2, self.present + 1, math.ceil(min(wanted, model.cores))))
+        most = PROCESSES if has_to_wait(self.situation) else model.cores
+        return min(most, max(2, self.present + 1, math.ceil(min(wanted, most))))
 
     def made(self, model: StepModel, optimism: float) -> StepModel:
         """What a step is then."""
@@ -54,6 +56,8 @@ class InProcesses:
             useful, now = model.cores * (0.95 + 0.05 * optimism), model
         else:
             useful, now = model.usable_threads(optimism), self._ahead(model)
+            if has_to_wait(self.situation):
+                useful = of_use(self.number, optimism)
         left = min(1.0, self.present / max(1.0, min(useful, self.number)))
         shared = replace(now.hidden(left), prefetched=True)
         if not self.situation.interpreter_ms:

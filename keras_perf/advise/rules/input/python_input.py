@@ -13,6 +13,7 @@ from keras_perf.advise.rules.followed import has_more_workers
 from keras_perf.advise.rules.in_a_loop import own_workers
 from keras_perf.advise.rules.input.handing_over import handed_beside_computing
 from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
+from keras_perf.advise.rules.input.on_one_core import has_to_wait
 from keras_perf.advise.rules.input.waiting_workers import (
     WaitingWorkers,
     present_workers,
@@ -72,15 +73,17 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 )
 def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches, or too few workers do."""
-    kind, model = _kind(situation), situation.model
+    kind = _kind(situation)
     waits = situation.summary.parts.get("input_wait", 0.0) or situation.interpreter_ms
-    if kind is None or not waits or model.cores < 2:
+    if kind is None or not waits:
         return None
     waiting = workers_that_wait(situation)
     if waiting is None and kind in TO_THREADS:
         waiting = thread_that_waits(situation)
     if waiting is not None:
         return _more_workers(situation, kind, waiting)
+    if situation.model.cores < 2 and not has_to_wait(situation):
+        return None
     return _in_processes(situation, kind)
 
 
@@ -105,7 +108,7 @@ def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
             f"its own.{better}"
             if held
             else f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
-            f"{_makers(present, known)}; {cores} logical CPUs are there to share it.{better}"
+            f"{_makers(present, known)}; {_who_shares_it(situation)}.{better}"
             f"{about_quickest(situation)}"
         )
         + moved.costs(),
@@ -113,6 +116,12 @@ def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
         evidence=_evidence(kind, situation, present, moved.number)
         | {"in_processes": True, "present_processes": present * known.input_processes},
     )
+
+
+def _who_shares_it(situation: Situation) -> str:
+    if has_to_wait(situation):
+        return "this process mostly waits, and several can wait at a time"
+    return f"{situation.model.cores} logical CPUs are there to share it"
 
 
 def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> Recommendation:

@@ -13,6 +13,12 @@ from keras_perf.advise.rules.followed import (
     has_threads,
     maps_in_parallel,
 )
+from keras_perf.advise.rules.input.on_one_core import (
+    CALLS,
+    has_to_wait,
+    of_use,
+    own_pool,
+)
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import (
     Situation,
@@ -107,17 +113,16 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         for name, ms in model.stages.items()
         if name.startswith("Map") and model.threads.get(name, 1) == 1
     }
-    if not candidates or model.cores < 2 or not situation.own_dataset:
-        return None
-    if situation.interpreter_ms:
-        # However many threads there are, one at a time runs Python code.
+    alone = has_to_wait(situation)
+    if not candidates or not (model.cores > 1 or alone) or not situation.own_dataset:
         return None
     stage = max(candidates, key=lambda name: candidates[name])
-    if not may_wait(situation, stage):
+    # However many threads there are, one at a time runs Python code.
+    if situation.interpreter_ms or not may_wait(situation, stage):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        threads = model.usable_threads(optimism)
+        threads = of_use(CALLS, optimism) if alone else model.usable_threads(optimism)
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     stage_ms, all_ms = situation.paces[stage], situation.able_ms
@@ -131,16 +136,26 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         title=f"Run the map in parallel: stage {stage}",
         reason=(
             f"The sequential stage {stage} takes {in_ms(stage_ms)} of the "
-            f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); {model.cores} logical "
-            f"CPUs are there to share it.{where(written)}{about_python(situation, stage)}"
+            f"{in_ms(all_ms)} that a batch needs ({in_percent(share)}); "
+            f"{_who_shares_it(situation)}.{where(written)}{about_python(situation, stage)}"
         ),
         action=(
             f"{lambdas_in(written)}"
             f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
-            f"{DRAWS if draws else ''}"
+            f"{DRAWS if draws else ''}{_in_own_pool(situation)}"
         ),
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
     )
+
+
+def _who_shares_it(situation: Situation) -> str:
+    if has_to_wait(situation):
+        return f"it mostly waits, and in a pool of its own {CALLS} calls can wait at a time"
+    return f"{situation.model.cores} logical CPUs are there to share it"
+
+
+def _in_own_pool(situation: Situation) -> str:
+    return f"\n{own_pool(CALLS)}" if has_to_wait(situation) else ""
 
 
 MOST_THREADS = 64
@@ -183,10 +198,8 @@ def private_threadpool(situation: Situation) -> Recommendation | None:
             f"them has {model.pool} threads.{where(written_as(stage, situation.facts))}"
         ),
         action=(
-            f"{_more_calls(calls, model.pool)}options = tf.data.Options()\n"
-            f"options.threading.private_threadpool_size = {advised}\n"
-            "dataset = dataset.with_options(options)  # anywhere in the pipeline, whose map needs "
-            "num_parallel_calls=tf.data.AUTOTUNE"
+            f"{_more_calls(calls, model.pool)}{own_pool(advised)}  # anywhere in the pipeline, "
+            "whose map needs num_parallel_calls=tf.data.AUTOTUNE"
         ),
         evidence={
             "stage": stage,

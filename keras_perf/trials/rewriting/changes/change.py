@@ -22,7 +22,7 @@ class Change:
         code: how one would write it.
         costs: what it takes beside time.
         apply: changes the graph, in place.
-        options: of the dataset, in place of a change of the graph.
+        options: of the dataset, in place of a change of the graph or beside it.
         stages: nodes, the last of which in a graph gives elements that must stay the same; none
             where none could differ.
         stage_after: the node that gives them in the changed graph, if it is another one.

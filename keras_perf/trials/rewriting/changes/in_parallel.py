@@ -10,6 +10,7 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.rewriting.changes import pools
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
 from keras_perf.trials.rewriting.changes.stages import function_name, named, present
 from keras_perf.trials.rewriting.functions.changing_operations import DRAWS
@@ -40,7 +41,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
         yield Change(
             "parallel-map",
             where,
-            _code(stage, in_order=in_order),
+            _code(graph, stage, in_order=in_order),
             costs,
             apply=_made_parallel(
                 stage.name,
@@ -49,6 +50,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
                 ("num_parallel_calls",),
                 in_order=in_order,
             ),
+            options=pools.for_one_core(graph),
             # What is drawn anew has no elements to compare.
             stages=() if draws else (stage.name,),
             promise=3,
@@ -74,7 +76,7 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
         yield Change(
             "interleave",
             where,
-            _code(stage, in_order=in_order),
+            _code(graph, stage, in_order=in_order),
             costs,
             apply=_made_parallel(
                 stage.name,
@@ -83,6 +85,7 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
                 ("buffer_output_elements", "prefetch_input_elements", "num_parallel_calls"),
                 in_order=in_order,
             ),
+            options=pools.for_one_core(graph),
             stages=(stage.name,),
             promise=2,
         )
@@ -99,11 +102,13 @@ def _against(graph: PipelineGraph, stage: NodeDef, *, draws: bool, draws_others:
     return WhyNotTried.DRAWS_ALIKE.of() if alike else ""
 
 
-def _code(stage: NodeDef, *, in_order: bool) -> str:
+def _code(graph: PipelineGraph, stage: NodeDef, *, in_order: bool) -> str:
     """How one writes it."""
     kind = named(stage).partition("(")[0]
     said = ", deterministic=True" if in_order else ""
-    return f"{kind}({function_name(stage) or '…'}, num_parallel_calls=tf.data.AUTOTUNE{said})"
+    pool = f"  # with {pools.code()}" if pools.for_one_core(graph) else ""
+    called = function_name(stage) or "…"
+    return f"{kind}({called}, num_parallel_calls=tf.data.AUTOTUNE{said}){pool}"
 
 
 def _made_parallel(
