@@ -169,6 +169,19 @@ OF_PASSES = (
         fit={"epochs": 4},
     ),
     Program(
+        "a map before a shuffle of all data",
+        INPUT,
+        small_mlp(64),
+        rows(640),
+        (
+            Stage("map", slept(1.0)),
+            Stage("shuffle", 640, {"seed": 1}),
+            Stage("batch", 16),
+            PREFETCH,
+        ),
+        fit={"epochs": 6},
+    ),
+    Program(
         "a shuffle filled with prepared examples",
         ("compute-bound", "dispatch-bound", "input-bound"),
         small_mlp(1536),

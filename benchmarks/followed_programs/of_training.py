@@ -65,6 +65,7 @@ OF_CALLBACKS = (
 )
 
 BETWEEN_EPOCHS = (
+    of_rows("many short epochs", OF_THE_STEP, 3, fit={"epochs": 400}),
     of_rows(
         "validation longer than the epoch",
         OF_THE_STEP,
