@@ -133,6 +133,17 @@ def slept(ms: float) -> Callable[[Any, Any], Any]:
     return mapped
 
 
+def let_pass(ms: float) -> Callable[[Any, Any], Any]:
+    """A filter's function that waits likewise; no number of threads can share a filter's work."""
+
+    def wait(x: np.ndarray) -> np.bool_:
+        with injected(ms):
+            time.sleep(ms / 1e3)
+        return np.bool_(True)
+
+    return lambda x, y: tf.ensure_shape(tf.numpy_function(wait, [x], tf.bool), ())
+
+
 def computed(times: int) -> Callable[[Any, Any], Any]:
     """A map's function that keeps one core busy."""
 
@@ -347,7 +358,7 @@ def no_prefetch(callbacks: Callbacks, *, ms: float = 6.0) -> None:
     Two hooks share the training's part: without one of them less is gained than by taking turns no
     longer, however quickly the model computes.
     """
-    data = unbuffered(batches(150).map(slept(ms)))
+    data = unbuffered(batches(150).filter(let_pass(ms)))
     pauses = [Pause(ms / 3), Rest(ms / 3)]
     mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, *pauses])
 

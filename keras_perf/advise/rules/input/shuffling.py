@@ -182,6 +182,9 @@ def _shuffle_of(situation: Situation) -> _Shuffle | None:
     maps, per_batch = _maps_before(chain, place), _elements_per_batch(facts)
     if not stage.buffer or not per_batch or any(each.kind == "cache" for each in behind):
         return None
+    if stage.buffer < per_batch:
+        # It is full before the first batch is: the wait was for something else.
+        return None
     return _Shuffle(
         stage,
         stage.buffer,

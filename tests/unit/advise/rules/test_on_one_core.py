@@ -9,7 +9,7 @@ from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.rules.input.files_and_order import interleave
 from keras_perf.advise.rules.input.python_input import parallel_input
-from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, private_threadpool
 
 WAITS, COMPUTES = 20.0, 80.0
 """CPU of the process, in percent of one core."""
@@ -33,6 +33,12 @@ def test_a_map_that_waits_is_given_a_pool_of_its_own():
         "options.threading.private_threadpool_size = 16",
         "dataset = dataset.with_options(options)",
     ]
+
+
+def test_that_pool_is_not_advised_twice():
+    assert private_threadpool(alone(stages=[stage("Map", 9.0), stage("Prefetch", 0.0)])) is None
+    parallel = [stage("ParallelMap", 9.0, parallelism=1), stage("Prefetch", 0.0)]
+    assert private_threadpool(alone(stages=parallel)) is not None
 
 
 def test_files_that_are_waited_for_are_read_in_such_a_pool():

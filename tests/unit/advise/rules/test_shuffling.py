@@ -106,6 +106,7 @@ def test_a_slow_pipeline_wins_what_training_does_while_the_buffer_empties():
         [READ, SHUFFLE, {"kind": "flat_map"}, BATCH],
         [READ, SHUFFLE, {"kind": "cache"}, BATCH],  # filled once
         [READ, SHUFFLE | {"buffer": None}, BATCH],
+        [READ, SHUFFLE | {"buffer": 9}, BATCH],  # less than a batch
         [READ, BATCH],
     ],
 )
