@@ -18,13 +18,10 @@ from keras_perf.advise.rules.input.batching import batch_before_map
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.caching_for_shuffle import cache_for_a_shuffle
 from keras_perf.advise.rules.input.files_and_order import interleave, nondeterministic_order
+from keras_perf.advise.rules.input.pool_of_threads import private_threadpool
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
-from keras_perf.advise.rules.input.threads_and_buffers import (
-    parallel_map,
-    prefetch,
-    private_threadpool,
-)
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,

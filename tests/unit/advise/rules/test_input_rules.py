@@ -25,12 +25,9 @@ from keras_perf.advise.rules.input.handing_over import (
     UNKNOWN_MIB,
     handed_beside_computing,
 )
+from keras_perf.advise.rules.input.pool_of_threads import private_threadpool
 from keras_perf.advise.rules.input.python_input import parallel_input
-from keras_perf.advise.rules.input.threads_and_buffers import (
-    parallel_map,
-    prefetch,
-    private_threadpool,
-)
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.cpu_share import LEAST_SHARE
 

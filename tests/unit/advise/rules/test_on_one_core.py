@@ -8,8 +8,9 @@ import pytest
 from hand_built import assert_predicts, situation, stage
 
 from keras_perf.advise.rules.input.files_and_order import interleave
+from keras_perf.advise.rules.input.pool_of_threads import private_threadpool
 from keras_perf.advise.rules.input.python_input import parallel_input
-from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, private_threadpool
+from keras_perf.advise.rules.input.threads_and_buffers import parallel_map
 
 WAITS, COMPUTES = 20.0, 80.0
 """CPU of the process, in percent of one core."""
