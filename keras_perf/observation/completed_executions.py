@@ -66,8 +66,8 @@ class Completed:
         waits: dict[int, int] | None = {}
         asks = self._judge.begins or any(each.kind is Kind.STEADY for each in executions)
         if asks and pipeline is not None and pending_gaps is not None:
-            begun_ns, per_step = self._timeline.begun_ns, self._fetches_per_step
-            waits = pipeline.waits(executions, per_step, pending_gaps, begun_ns)
+            asked_ns, per_step = self._timeline.asked_ns, self._fetches_per_step
+            waits = pipeline.waits(executions, per_step, pending_gaps, asked_ns)
         if self._judge.begins:
             self._judge.begin(executions[0], waits or {}, self._traced_ns())
         return self._judge.judged(executions, waits, one_shape=self._batch_bytes.alike)

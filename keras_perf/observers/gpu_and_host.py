@@ -67,7 +67,9 @@ class GpuHostSampler:
     def take(self, steps: int, examples_per_step: float | None) -> dict[str, float]:
         """The scalars since the last call, in which so many steps were trained."""
         values, training_s = self._sampler.take()
-        return values | energy(values, training_s, steps, examples_per_step)
+        # What others' GPUs take is no part of a step.
+        of_steps = 0 if self.facts.gpus_unused else steps
+        return values | energy(values, training_s, of_steps, examples_per_step)
 
     def gpus(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """The beginning of its tags, its name and what it does not tell, of each GPU."""

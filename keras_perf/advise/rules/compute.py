@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.compiling import hardly_compiles, usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -17,6 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.text.compiled_with import compiled_with
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""

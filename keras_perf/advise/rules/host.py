@@ -36,6 +36,11 @@ BEFORE_A_STEP = "on_train_batch_begin"
 STEERS = " If it steers training, as a schedule of the learning rate does, leave it as it is."
 """Of a hook that may set what the next step uses."""
 
+OPTIMIZERS = frozenset(
+    ("SGD", "RMSprop", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "Adafactor", "Nadam")
+) | {"Ftrl", "Lion", "Lamb", "Muon"}
+"""Keras's own; one around another for a loss scale takes no learning rate."""
+
 FREQUENCY_ARGUMENTS = {
     "BackupAndRestore": "save_freq",
     "ModelCheckpoint": "save_freq",
@@ -140,12 +145,15 @@ def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer
 
 def _with_a_schedule(name: str, hook: str, optimizer: str | None) -> str:
     """Code with which the train function computes the learning rate of a step."""
-    kind = identifier(optimizer or "", "Adam")
+    kind = f"keras.optimizers.{optimizer}" if optimizer in OPTIMIZERS else "YourOptimizer"
     return (
         "class Schedule(keras.optimizers.schedules.LearningRateSchedule):\n"
         "    def __call__(self, step):\n"
         f"        ...  # what {name}.{hook} sets, of the tensor `step`, with keras.ops\n\n"
-        f"model.compile(keras.optimizers.{kind}(Schedule()), ...)  # and without that hook"
+        "    def get_config(self):\n"
+        "        return {}\n\n"
+        f"optimizer = {kind}(learning_rate=Schedule())  # with its other arguments, to compile\n"
+        "# and without that hook"
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_computing
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
@@ -15,6 +14,7 @@ from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange
+from keras_perf.records.text.compiled_with import compiled_with
 
 FEW_LENGTHS = 8, 4, 1
 """Batches of few lengths have so many, for each of which XLA compiles: at worst, as is expected, at

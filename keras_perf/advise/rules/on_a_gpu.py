@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -19,6 +18,7 @@ from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import GpuFacts
+from keras_perf.records.text.compiled_with import compiled_with
 
 TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)

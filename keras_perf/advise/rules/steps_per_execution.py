@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from keras_perf.advise.code_names import compiled_with
 from keras_perf.advise.gains.longer_executions import left_inside
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import runs_more_steps
@@ -13,6 +12,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.text.compiled_with import compiled_with
 
 FETCHED = 3.0, 1.5, 0.0
 """To fetch a batch takes so many times the pipeline's work for it, as tf.data counts that: worst,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from inspect import Parameter, signature
 from typing import Any
 
 import keras
 
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observers.asking import Questions, unwarned
+from keras_perf.records.text.compiled_with import takes_options
 
 
 def model_facts(model: keras.Model) -> Questions:
@@ -28,14 +28,8 @@ def keras_settings(model: keras.Model) -> Questions:
         "run_eagerly": lambda: bool(model.run_eagerly),
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
-        "own_compile": lambda: not _takes_options(model.compile),
+        "own_compile": lambda: not takes_options(model.compile),
     }
-
-
-def _takes_options(compiles: Any) -> bool:
-    """Whether a model's `compile` can be given what Keras's own takes."""
-    known = signature(compiles).parameters.values()
-    return any(each.kind is Parameter.VAR_KEYWORD or each.name == "jit_compile" for each in known)
 
 
 def require_train_function(model: keras.Model) -> None:

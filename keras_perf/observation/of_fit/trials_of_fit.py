@@ -43,13 +43,14 @@ class TrialsOfFit(TrialsInFit):
         self._function: TrainFunction | None = None
         self._repeated: RepeatedFunction | None = None
         self._on_replicas: tuple[Any, str | None] = None, None
-        self._tracing_s, self._run_traces = 0.0, 0
+        self._tracing_s = 0.0
+        self._has_run: tuple[Any, int] | None = None
 
     # -- what the observation tells ------------------------------------------------------
 
     def runs(self, function: TrainFunction) -> None:
         """The model's train function is this one."""
-        self._function, self._repeated, self._run_traces = function, None, 0
+        self._function, self._repeated, self._has_run = function, None, None
 
     def hooks_change(self) -> None:
         """A callback has got a batch hook since training began, or lost one."""
@@ -138,8 +139,8 @@ class TrialsOfFit(TrialsInFit):
         return plan._replace(function=function, steps=steps, kind=kind, calls=calls)
 
     def _run(self, repeated: RepeatedFunction, calls: int, iterator: Any) -> Any:
-        if repeated.traces != self._run_traces:
-            self._run_traces = repeated.traces
+        if (made := (repeated.step, repeated.traces)) != self._has_run:
+            self._has_run = made
             self._fit.timeline.made_ready()
         logs = repeated.run(iterator, calls)
         if repeated.differs is not None:

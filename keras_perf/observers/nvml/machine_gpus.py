@@ -75,6 +75,6 @@ def _processes(nvml: Any, gpu: Gpu) -> set[int] | None:
 def _utilization_pct(nvml: Any, gpu: Gpu) -> float | None:
     try:
         return float(nvml.nvmlDeviceGetUtilizationRates(gpu.handle).gpu)
-    except nvml.NVMLError:
+    except (nvml.NVMLError, AttributeError):
         # A MIG instance tells none.
         return None

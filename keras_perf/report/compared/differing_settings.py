@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, str | Callable[[RunFacts], Any]] = {
         _of(facts.input.dataset, "threadpool_size") or None
     ),
     "GPU thread mode": "machine.gpu_thread_mode",
-    "GPUs": lambda facts: ", ".join(facts.gpu.gpus.values()),
+    "GPUs": lambda facts: ", ".join(() if facts.gpu.gpus_unused else facts.gpu.gpus.values()),
     "logical CPUs": "machine.cpu_count",
     "memory": lambda facts: _size(facts.machine.memory_total_mib),
 }

@@ -11,6 +11,7 @@ import keras
 
 from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.text.compiled_with import compiled_by
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes import Change, NotDone
@@ -19,10 +20,9 @@ from keras_perf.trials.training.batches.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy, why_no_other_policy
 from keras_perf.trials.training.setup import Setup
 
-LONGEST_S = 0.25
-"""An execution on trial lasts no longer."""
+LONGEST_S, MOST_CALLS = 0.25, 32
+"""An execution on trial lasts no longer, and is of no more calls."""
 
-MOST_CALLS = 32
 SEVERAL_STEPS = "raise-steps-per-execution"
 EXECUTION_MS = 2.0
 """What an execution costs beside its steps is hardly more."""
@@ -110,7 +110,7 @@ def _eager(setup: Setup) -> Iterator[TrainingChange]:
     if setup.run_eagerly:
         backend = training_backend()
         compiles = backend.compiles_instead(setup.jit_compile)
-        code = f"model.compile(..., run_eagerly=False, jit_compile={compiles})"
+        code = compiled_by(setup.model.compile, run_eagerly=False, jit_compile=compiles)
         if backend.runs_eagerly():
             of_all = "tf.config.run_functions_eagerly(False)"
             code = f"{of_all}; {code}" if setup.model.run_eagerly else of_all
@@ -167,7 +167,7 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
     yield TrainingChange(
         "enable-xla" if wanted else "disable-xla",
         "compile",
-        f"model.compile(..., jit_compile={wanted})",
+        compiled_by(setup.model.compile, jit_compile=wanted),
         lambda now: replace(now, jit_compile=wanted),
         costs=Costs.COMPILING.of() if wanted else "",
         traces=True,
@@ -242,7 +242,7 @@ def _several_steps(setup: Setup, step_ms: float) -> Found:
     yield TrainingChange(
         SEVERAL_STEPS,
         "compile",
-        f"model.compile(..., steps_per_execution={number})",
+        compiled_by(setup.model.compile, steps_per_execution=number),
         lambda now: replace(now, calls=calls),
         costs=Costs.RARER_HOOKS.of(number=number),
         number=number,

@@ -21,6 +21,13 @@ class Own(keras.Model):
         super().compile(own_optimizer, own_loss)
 
 
+class Some(Own):
+    """One of the options."""
+
+    def compile(self, own_optimizer, own_loss, jit_compile="auto"):
+        super(Own, self).compile(own_optimizer, own_loss, jit_compile=jit_compile)
+
+
 class Passes(Own):
     """What it does not know it passes on."""
 
@@ -30,7 +37,7 @@ class Passes(Own):
 
 @pytest.mark.parametrize(
     ("model", "arguments", "own"),
-    [(Own, ("sgd", "mse"), True), (Passes, ("sgd",), False)],
+    [(Own, ("sgd", "mse"), True), (Some, ("sgd", "mse"), True), (Passes, ("sgd",), False)],
 )
 def test_whether_it_takes_what_keras_takes_is_known(model, arguments, own, tmp_path):
     network = model()

@@ -7,7 +7,7 @@ import programs
 import pytest
 
 import keras_perf as kp
-from keras_perf.observation.facts.hooks.steering import steered_by
+from keras_perf.observation.facts.hooks.steering import BY_LOGS, steered_by
 
 RATE = keras.Variable(1.0)
 
@@ -40,6 +40,27 @@ class Mine(keras.callbacks.Callback):
     def rate_in_a_function(self, batch, logs=None):
         half(self.model)
 
+    def rate_with_logs(self, batch, logs=None):
+        self.model.optimizer.learning_rate.assign(0.1 * logs["loss"])
+
+    def decays(self, batch, logs=None):
+        lr = self.model.optimizer.learning_rate
+        for weight in self.model.trainable_variables:
+            weight.assign(weight * (1 - 0.01 * lr))
+
+    def momentum_too(self, batch, logs=None):
+        self.model.optimizer.momentum = 0.1
+        self.model.optimizer.learning_rate = 0.1
+
+    def own_of_that_name(self, batch, logs=None):
+        self.lr = float(self.model.optimizer.learning_rate)
+
+    def by_a_function(self, batch, logs=None):
+        setattr(self.model.optimizer, "learning" + "_rate", 0.1)
+
+    def dropout(self, batch, logs=None):
+        self.model.layers[0].rate = 0.1
+
     def layer(self, batch, logs=None):
         self.model.layers[0].trainable = False
 
@@ -69,6 +90,12 @@ class Mine(keras.callbacks.Callback):
         ("rate_of_old", "learning_rate"),
         ("rate_elsewhere", "learning_rate"),
         ("rate_in_a_function", "learning_rate"),
+        ("rate_with_logs", BY_LOGS),
+        ("decays", "weight"),
+        ("momentum_too", "momentum"),
+        ("own_of_that_name", None),
+        ("by_a_function", "setattr"),
+        ("dropout", "rate"),
         ("layer", "trainable"),
         ("weights", "model"),
         ("variable", "RATE"),

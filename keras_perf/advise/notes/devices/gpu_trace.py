@@ -76,7 +76,7 @@ def normalization_unfused(summary: Summary) -> str | None:
         return None
     return (
         f"Batch normalization takes {_of(took, summary)} on the GPU, piece by piece: Keras 3 has "
-        "no fused one on TensorFlow. model.compile(..., jit_compile=True) lets XLA fuse the pieces."
+        "no fused one on TensorFlow. jit_compile=True lets XLA fuse the pieces."
     )
 
 

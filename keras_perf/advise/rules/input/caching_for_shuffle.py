@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.as_written import lambdas_in, where
+from itertools import takewhile
+
+from keras_perf.advise.as_written import WORK, lambdas_in, where
 from keras_perf.advise.cache_place import Place, gone_into_a_shuffle
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.input.caching import cache
@@ -11,6 +13,11 @@ from keras_perf.advise.situation import Situation
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import counted, in_mib, in_ms, in_percent
+from keras_perf.records.run.input.pipeline import WrittenStage
+from keras_perf.records.run.run_facts import RunFacts
+
+ALL = 0.99
+"""Of an epoch's examples, which the last batch may lack some of."""
 
 EXPECTED = 0.9
 """Of the waits: what is kept has still to be put into the buffer."""
@@ -25,7 +32,9 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
         return None
     shuffles = [pace for pace in stage_paces(facts) if "Shuffle" in pace.name]
     steps = facts.length.epoch_steps
-    if len(shuffles) != 1 or not steps:
+    if len(shuffles) != 1 or not steps or cache(situation) is not None:
+        return None
+    if not _goes_into_it_whole(written, facts, shuffles[0].stage.elements_per_batch * steps):
         return None
     size_mib = shuffles[0].stage.bytes_per_batch * steps / 2**20
     if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
@@ -52,3 +61,11 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
             "size_mib": size_mib,
         },
     )
+
+
+def _goes_into_it_whole(written: WrittenStage, facts: RunFacts, elements: float) -> bool:
+    """The buffer holds all that is made, and nothing else works on it before."""
+    (chain,) = facts.input.chains
+    before = list(takewhile(lambda stage: stage.kind != "shuffle", chain))
+    last = [stage for stage in before if stage.kind in WORK][-1]
+    return last is written and (chain[len(before)].buffer or 0) >= ALL * elements

@@ -18,10 +18,11 @@ OF_USE = 0.6
 def has_to_wait(situation: Situation) -> bool:
     """There is one core, and the process computes for less than half of what it could on it.
 
-    What it cannot see: whose waiting it is; while training waits for its input, it is that.
+    It could while no callback has the step, nor a GPU. Half of it, then, the input waits.
     """
     model = situation.model
-    could_ms = situation.share_of_cores * model.step_ms
+    elsewhere_ms = model.rest.get("callbacks", 0.0) + (model.inside_ms if model.on_gpu else 0.0)
+    could_ms = situation.share_of_cores * (model.step_ms - elsewhere_ms)
     return model.cores == 1 and 0 < model.cpu_ms < (1 - MOSTLY_WAITING) * could_ms
 
 

@@ -97,6 +97,8 @@ def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
     if kind != "PyDataset" and not known.input_processes and _uses_cores(situation):
         return None
     moved = InProcesses(situation, 1 if held else present)
+    if moved.number <= present > 1 and cores < 2:
+        return None
     better = BETTER_CODE if kind == PYTHON_MAP else ""
     return predicted(
         situation.model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import MethodType
 from typing import Any
 
@@ -11,10 +11,13 @@ from keras_perf.observation.facts.reached_code import own_code, reached
 from keras_perf.records.run.settings import LEARNING_RATE
 
 RATES = frozenset({LEARNING_RATE, "lr"})
-ASSIGNS = frozenset({"assign", "assign_add", "assign_sub", "set_value", "set_weights"})
+BY_LOGS = f"{LEARNING_RATE}, from logs"
+
+SET_VALUE, SETATTR = "set_value", "setattr"
+ASSIGNS = frozenset({"assign", "assign_add", "assign_sub", "set_weights", SET_VALUE})
 """Methods of variables and weights, and a function, that set them."""
 
-STEERS = RATES | {"trainable"}
+STEERS = RATES | {"trainable", "rate", "momentum", "weight_decay"}
 OF_THE_TRAINING = frozenset({"model", "optimizer"})
 ENDS = "stop_training"
 
@@ -22,15 +25,19 @@ ENDS = "stop_training"
 def steered_by(hook: Any) -> str | None:
     """What later steps depend on and the hook sets, such as the learning rate; None of none.
 
-    It is called with each batch, and done less often it would train another model.
+    It is called with each batch, and done less often it would train another model. The rate is
+    named where nothing else is set, and a schedule could set it, which knows of no logs.
 
     What it cannot see: what code of a library sets, and names that are put together as it runs.
     """
     chains = list(_chains(hook))
-    sets = [name for chain in chains if (name := _sets(chain)) is not None]
+    sets = [name for chain in chains if (name := _sets(chain, chains)) is not None]
     if not sets:
         return None
-    return LEARNING_RATE if any(RATES & {*_names(each)} for each in chains) else sets[0]
+    others = [name for name in sets if name not in RATES]
+    if others:
+        return others[0]
+    return BY_LOGS if _reads_logs(hook, chains) else LEARNING_RATE
 
 
 def _chains(hook: Any) -> Iterator[Chain]:
@@ -41,16 +48,29 @@ def _chains(hook: Any) -> Iterator[Chain]:
             yield from chains_in(code, own, frozenset(code.co_freevars))
 
 
-def _sets(chain: Chain) -> str | None:
-    names = [name for name in _names(chain) if name not in ASSIGNS]
+def _sets(chain: Chain, chains: Sequence[Chain]) -> str | None:
+    """The name of what is set; None where nothing is, but an attribute of the callback itself."""
+    names = _names(chain)
+    if SET_VALUE in names:
+        return LEARNING_RATE if any(RATES & {*each.names} for each in chains) else SET_VALUE
     if ASSIGNS & {*chain.names}:
-        return names[-1] if names else ""
+        return next((name for name in reversed(names) if name not in ASSIGNS), "weights")
+    if (chain.root, chain.name) == (Root.GLOBAL, SETATTR):
+        return SETATTR
     # What is set of an expression, such as a layer from a list, has no name before it.
     sets = chain.name if chain.root is Root.OTHER else chain.sets
-    of_the_training = sets in STEERS or OF_THE_TRAINING & {*names[:-1]}
-    return sets if sets and sets != ENDS and of_the_training else None
+    if not sets or sets == ENDS or (chain.root is Root.OWN and not chain.names):
+        return None
+    return sets if sets in STEERS or OF_THE_TRAINING & {*names[:-1]} else None
 
 
 def _names(chain: Chain) -> tuple[str, ...]:
     root = () if chain.root is Root.OWN else (chain.name,)
     return *root, *chain.names, *([chain.sets] if chain.sets else [])
+
+
+def _reads_logs(hook: Any, chains: Sequence[Chain]) -> bool:
+    """Its last parameter is what a step gave."""
+    code = own_code(hook)
+    last = code.co_varnames[code.co_argcount - 1] if code is not None and code.co_argcount else ""
+    return any(each.root is Root.VALUE and each.name == last for each in chains)

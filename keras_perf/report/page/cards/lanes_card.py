@@ -38,6 +38,7 @@ THROTTLING = {
 }
 """Why clocks were lowered: the part of the tag."""
 
+NONE_SAMPLED = "no GPU was sampled"
 SHOWN_GPUS = 2
 """Those of more GPUs are shown on demand."""
 
@@ -70,7 +71,7 @@ def lanes_figures(report: RunReport, shown: Span) -> list[Element]:
         more = element("summary", f"{len(others)} more GPU{'s' * (len(others) > 1)}")
         told.append(element("details", more, *others))
     host = _drawn(_host_lanes(facts.machine.memory_total_mib), found, means, shown)
-    without = "" if gpus or not host else "no GPU was sampled"
+    without = "" if gpus or not host else "no GPU trains" if facts.gpu.gpus_unused else NONE_SAMPLED
     return [*told, *([_figure("Host", without, host)] if host else [])]
 
 

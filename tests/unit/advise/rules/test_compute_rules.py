@@ -351,7 +351,7 @@ def test_a_train_function_on_a_gpu_is_told_of_xla():
 
 def test_a_compile_that_does_not_take_it_is_not_told_to():
     advice = on_a_gpu(enable_xla, jit_compile=False, own_compile=True)
-    assert advice.action.startswith("model.jit_compile = True  # before fit")
+    assert advice.action.startswith("model.jit_compile = True  # after compile")
 
 
 @pytest.mark.parametrize("context", [{"jit_compile": True}, {}])

@@ -457,9 +457,11 @@ def test_a_hook_that_sets_the_rate_is_replaced_by_a_schedule_with_the_same_gain(
     rarer = amortized({}, Mine__on_train_batch_end=4.0)
     assert advice.predicted_speedup == rarer.predicted_speedup
     assert advice.title == f"Let the optimizer compute the learning rate, not {HOOK}"
-    assert "keras.optimizers.SGD(Schedule())" in advice.action
+    assert "keras.optimizers.SGD(learning_rate=Schedule())" in advice.action
     assert "calls" not in advice.action
-    compile(advice.action.replace("...)", ")"), "pasted", "exec")
+    compile(advice.action, "pasted", "exec")
+    scaled = settings | {"optimizer": "LossScaleOptimizer"}
+    assert "YourOptimizer(learning" in amortized(scaled, Mine__on_train_batch_end=4.0).action
 
 
 def test_a_hook_that_sets_what_else_later_steps_depend_on_is_left_alone():

@@ -58,6 +58,18 @@ def test_what_computes_or_may_compute_is_left_alone(name, cpu_pct):
     assert interleave(found) is None
 
 
+def test_what_a_callback_waits_for_is_not_the_input_s_waiting():
+    found = situation(
+        input_wait=2.0,
+        compute=2.0,
+        callbacks=6.0,
+        process_cpu_pct=35.0,
+        context={"cpu_count": 1},
+        stages=[stage("Map", 4.0), stage("Prefetch", 0.0)],
+    )
+    assert parallel_map(found) is None
+
+
 def test_a_loader_that_waits_is_given_processes():
     loader = {"input_kind": "DataLoader"}
     advice = parallel_input(alone(context=loader, stages=[stage("Generator", 9.0)]))

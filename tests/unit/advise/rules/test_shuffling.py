@@ -218,6 +218,8 @@ def test_what_has_gone_into_a_buffer_for_all_data_is_kept():
         ((READ, RANDOM, SHUFFLE, BATCH), {}),
         ((READ, MAP, {"kind": "cache"}, SHUFFLE, BATCH), {}),
         ((READ, SHUFFLE, MAP, BATCH), {}),
+        ((READ, MAP, RANDOM, SHUFFLE, BATCH), {}),
+        ((READ, MAP, SHUFFLE | {"buffer": 400}, BATCH), {}),
         ((READ, MAP, SHUFFLE, BATCH), {"memory_available_mib": 90.0}),
         ((READ, MAP, SHUFFLE, BATCH), {"mib": 0.0}),
         ((READ, MAP, SHUFFLE, BATCH), {"event_totals": ()}),
