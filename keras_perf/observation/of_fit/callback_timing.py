@@ -108,7 +108,7 @@ class CallbackTiming(keras.callbacks.Callback):
         """What is asked of the user's hooks."""
         return {
             "once_an_epoch": lambda: set_to_epochs(self.batch_hooks),
-            "steering_hooks": lambda: steering(self.batch_hooks),
+            "steering_hooks": lambda: steering(self._leaves),
             "hook_sources": lambda: hook_sources(self._leaves),
         }
 

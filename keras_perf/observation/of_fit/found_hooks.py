@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import keras
@@ -59,15 +60,14 @@ def set_to_epochs(hooks: Hooks) -> list[str]:
     return sorted({owner for callback, owner in hooks if once_an_epoch(callback)})
 
 
-def steering(hooks: Hooks) -> dict[str, str]:
-    """Those that set what later steps depend on, and what that is."""
+def steering(callbacks: list[keras.callbacks.Callback]) -> dict[str, str]:
+    """Hooks that set what later steps depend on, by `Class.hook`, and what that is."""
     found = {}
-    for callback, owner in hooks:
-        name = owner.rpartition(".")[2]
+    for callback, hook in product(callbacks, TIMED):
         # Keras's own hook of the first name calls the second one.
-        for each in (name, name.replace("train_", "")):
-            if (what := steered_by(getattr(callback, each, None))) is not None:
-                found[owner] = what
+        for name in (hook, hook.replace("train_", "")):
+            if (what := steered_by(getattr(callback, name, None))) is not None:
+                found[owner_of(callback, hook)] = what
     return found
 
 

@@ -19,7 +19,7 @@ class Settings:
     `driver` is `loop` for a custom loop, `train_on_batch` where each step had an iterator of its
     own, and no step was observed. `batch_hooks` are the user's hooks that are called in every
     batch, `once_an_epoch` those of them that are set to do their work then, `steering_hooks` what
-    those of them set on which later steps depend, such as `learning_rate`.
+    hooks of batches and epochs set on which later steps depend, such as `learning_rate`.
     `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution, and

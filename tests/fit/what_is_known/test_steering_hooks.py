@@ -122,10 +122,15 @@ def test_a_fit_knows_its_hooks_that_steer(tmp_path):
         def on_batch_end(self, batch, logs=None):
             self.model.optimizer.learning_rate.assign(0.1)
 
-    callbacks = [kp.StepGapDetector(tmp_path, summary=False), Schedule(), Old(), Mine()]
+    class Freezes(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            self.model.layers[0].trainable = epoch > 3
+
+    callbacks = [kp.StepGapDetector(tmp_path, summary=False), Schedule(), Old(), Mine(), Freezes()]
     data = programs.dataset(40)
     programs.model().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
     assert kp.diagnose(tmp_path).summary.facts.settings.steering_hooks == {
         "Schedule.on_train_batch_begin": "learning_rate",
         "Old.on_train_batch_end": "learning_rate",
+        "Freezes.on_epoch_begin": "trainable",
     }

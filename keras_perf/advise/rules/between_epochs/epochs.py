@@ -123,12 +123,13 @@ def _one_execution(situation: Situation) -> float:
 def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     """A callback's epoch hook takes a noticeable part of training."""
     recorded, model = situation.facts.outside, situation.model
-    owners = recorded.epoch_callbacks_s if recorded is not None else {}
-    total = sum(owners.values())
-    if not total or not model.outside:
+    all_s = recorded.epoch_callbacks_s if recorded is not None else {}
+    steering = situation.facts.settings.steering_hooks
+    owners = {name: spent for name, spent in all_s.items() if name not in steering}
+    if not sum(owners.values()) or not model.outside:
         return None
     owner = max(owners, key=lambda name: owners[name])
-    share = owners[owner] / total
+    share = owners[owner] / sum(all_s.values())
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
     calls = situation.facts.hooks.get(owner)
     present = round(calls.period) if calls is not None else 1

@@ -142,6 +142,17 @@ def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
     assert "def on_epoch_end(self, epoch, logs=None):" in advice.action
 
 
+def test_an_epoch_hook_that_steers_is_passed_over():
+    callbacks = {"Mine.on_epoch_end": 6.0, "Other.on_epoch_begin": 4.0}
+    context = between_epochs(callbacks=callbacks)
+    context["steering_hooks"] = {"Mine.on_epoch_end": "trainable"}
+    advice = amortize_epoch_callback(situation(compute=10.0, context=context))
+    assert advice.evidence["owner"] == "Other.on_epoch_begin"
+    assert advice.evidence["callback_ms"] == pytest.approx(4.0)
+    context["steering_hooks"]["Other.on_epoch_begin"] = "learning_rate"
+    assert amortize_epoch_callback(situation(compute=10.0, context=context)) is None
+
+
 @pytest.mark.parametrize(("epochs", "speaks"), [(5, True), (4, False)])
 def test_of_few_epochs_no_hook_can_leave_out_most(epochs, speaks):
     context = between_epochs(callbacks={"Mine.on_epoch_end": 6.0}) | {"epochs": epochs}
