@@ -265,7 +265,7 @@ def test_a_trial_that_met_another_shape_is_no_trial_any_more(sizes, kinds):
     network.train_function(data)
     observed = SimpleNamespace(
         pipeline=SimpleNamespace(iterator=data),
-        timeline=SimpleNamespace(retag=told.append),
+        timeline=SimpleNamespace(retag=told.append, made_ready=lambda: None),
         model=network,
         now=lambda: 0,
     )

@@ -7,7 +7,7 @@ import tensorflow as tf
 from one_change import operations, rewritten
 
 from keras_perf.trials.rewriting.allowed import Allowed
-from keras_perf.trials.rewriting.changes import NotDone, possible_changes, whole_pipeline
+from keras_perf.trials.rewriting.changes import NotDone, pools, possible_changes
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums, mean_bytes, start_alike
@@ -285,7 +285,7 @@ def test_order_is_given_up_only_if_that_is_allowed():
 
 @pytest.mark.parametrize(("cores", "threads"), [(2, 16), (64, 128)])
 def test_a_pool_is_made_wider_and_never_narrower(cores, threads, monkeypatch):
-    monkeypatch.setattr(whole_pipeline, "usable_cores", lambda: cores)
+    monkeypatch.setattr(pools, "usable_cores", lambda: cores)
     data = numbers().map(doubled)
     for own in (None, threads - 1):
         change = changes_of(pooled(data, own).batch(4))[1]["private-threadpool"]
@@ -294,6 +294,16 @@ def test_a_pool_is_made_wider_and_never_narrower(cores, threads, monkeypatch):
         assert options.threading.private_threadpool_size == threads
     for own in (threads, 1000):
         assert "private-threadpool" not in changes_of(pooled(data, own).batch(4))[1]
+
+
+@pytest.mark.parametrize(
+    ("cores", "own", "sets"), [(1, None, True), (1, 8, False), (2, None, False)]
+)
+def test_on_one_core_calls_in_parallel_are_given_a_pool(cores, own, sets, monkeypatch):
+    monkeypatch.setattr(pools, "usable_cores", lambda: cores)
+    change = changes_of(pooled(numbers().map(doubled), own).batch(4))[1]["parallel-map"]
+    assert (change.options is not None) is sets
+    assert change.code.endswith("  # with options.threading.private_threadpool_size = 16") is sets
 
 
 def pooled(data, threads):
