@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from keras_perf.cluster.tf_config import ClusterError, read_place
+from keras_perf.records.arguments import is_whole
 
 Workers = str | tuple[int, ...]
 
@@ -25,11 +26,11 @@ def require_workers(workers: object) -> Workers:
             )
         return workers
     numbers = tuple(workers) if isinstance(workers, Iterable) else None
-    if numbers is None or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
+    if numbers is None or not all(map(is_whole, numbers)):
         raise TypeError(f"workers must be 'chief', 'all' or ints, got {workers!r}. {_REMEDY}")
     if not numbers or min(numbers) < 0:
         raise ValueError(f"workers must name a worker from 0 on, got {workers!r}. {_REMEDY}")
-    return numbers
+    return tuple(map(int, numbers))
 
 
 def is_chosen(workers: Workers, tf_config: str | None) -> bool:

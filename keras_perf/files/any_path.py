@@ -13,8 +13,15 @@ AnyPath: TypeAlias = Path | RemotePath
 
 
 def any_path(path: str | os.PathLike[str]) -> AnyPath:
-    """A local path, or that of a URL."""
-    text = os.fspath(path)
+    """A local path, or that of a URL.
+
+    Raises:
+        TypeError: neither a str nor an os.PathLike of one.
+    """
+    text: object = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        got = f"{type(path).__name__} {path!r}"
+        raise TypeError(f"a path must be a str or os.PathLike, got {got}. Give 'logs/run1', say.")
     return RemotePath.of(text) if is_remote(text) else Path(text)
 
 

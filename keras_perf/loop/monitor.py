@@ -87,8 +87,8 @@ class LoopMonitor:
         if keras.backend.backend() != "tensorflow":
             raise NotImplementedError(f"keras_perf: {NO_LOOPS}.")
         _require_kinds(model, strategy, exchange, function)
-        _require_counts(steps, first_step, worker)
-        _require_sizes(examples_per_step, fetches_per_step)
+        steps, first_step, worker = _counts(steps, first_step, worker)
+        examples_per_step, fetches_per_step = _sizes(examples_per_step, fetches_per_step)
         if jit_compile is not None:
             require_bool("jit_compile", jit_compile)
         if isinstance(gpu, Mapping) and gpu.get("epoch_line"):
@@ -190,20 +190,27 @@ def _takes_part(callback: ObservingCallback, worker: int | None) -> bool:
     return not isinstance(callback, WindowedProfiler) or includes(callback.workers, worker or 0)
 
 
-def _require_counts(steps: int | None, first_step: int, worker: int | None) -> None:
+def _counts(
+    steps: int | None, first_step: int, worker: int | None
+) -> tuple[int | None, int, int | None]:
     if steps is not None:
-        require_int("steps", steps, 1, " None is for a number that is not known.")
-    require_int("first_step", first_step, 0, " It is the number of steps done before.")
+        steps = require_int("steps", steps, 1, " None is for a number that is not known.")
+    first_step = require_int("first_step", first_step, 0, " It is the number of steps done before.")
     if worker is not None:
-        require_int("worker", worker, 0, " None is for a training of one worker.")
+        worker = require_int("worker", worker, 0, " None is for a training of one worker.")
+    return steps, first_step, worker
 
 
-def _require_sizes(examples_per_step: float | None, fetches_per_step: float) -> None:
+def _sizes(examples_per_step: float | None, fetches_per_step: float) -> tuple[float | None, float]:
     if examples_per_step is not None:
         remedy = "None leaves examples per second out."
-        require_number("examples_per_step", examples_per_step, above=0, remedy=remedy)
+        examples_per_step = require_number(
+            "examples_per_step", examples_per_step, above=0, remedy=remedy
+        )
     remedy = "It is 1 where each step takes one batch."
-    require_number("fetches_per_step", fetches_per_step, above=0, remedy=remedy)
+    return examples_per_step, require_number(
+        "fetches_per_step", fetches_per_step, above=0, remedy=remedy
+    )
 
 
 def _require_kinds(model: Any, strategy: Any, exchange: Any, function: Any) -> None:

@@ -1,10 +1,16 @@
-"""Checks of arguments that every room has: one line with the rule, the value and the remedy."""
+"""Checks of arguments that every room has: one line with the rule, the value and the remedy.
+
+NumPy's numbers are numbers, and are given back as Python's, which JSON can write.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
+from numbers import Integral, Real
 from pathlib import Path
+from typing import TypeGuard
 
 
 def require_number(name: str, value: object, *, above: float, remedy: str) -> float:
@@ -14,11 +20,11 @@ def require_number(name: str, value: object, *, above: float, remedy: str) -> fl
         TypeError: not a number.
         ValueError: not above, or not finite.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__} {value!r}. {remedy}")
-    if not above < value < math.inf:
+    if not above < (found := float(value)) < math.inf:
         raise ValueError(f"{name} must be above {above:g} and finite, got {value!r}. {remedy}")
-    return float(value)
+    return found
 
 
 def require_int(name: str, value: object, least: int, remedy: str) -> int:
@@ -28,17 +34,43 @@ def require_int(name: str, value: object, least: int, remedy: str) -> int:
         TypeError: no int.
         ValueError: too small.
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if not is_whole(value):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} {value!r}.{remedy}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.{remedy}")
-    return value
+    return int(value)
 
 
-def require_count(name: str, value: object) -> None:
-    """Raises ValueError unless `value` is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def require_count(name: str, value: object) -> int:
+    """`value`, if it is a whole number of at least 1.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not is_whole(value) or value < 1:
         raise ValueError(f"{name} must be at least 1, got {value!r}. Give whole numbers.")
+    return int(value)
+
+
+def require_counts(name: str, values: object, remedy: str) -> list[int]:
+    """`values`, if they are whole numbers of at least 1, and there is one.
+
+    Raises:
+        TypeError: not several values.
+        ValueError: none, or one that is too small or not whole.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        got = f"{type(values).__name__} {values!r}"
+        raise TypeError(f"{name} must be a list of whole numbers, got {got}. {remedy}")
+    found = [require_count(name, each) for each in values]
+    if not found:
+        raise ValueError(f"{name} must hold a number, got none. {remedy}")
+    return found
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """A whole number, NumPy's too; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def require_bool(name: str, value: object) -> bool:

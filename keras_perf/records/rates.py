@@ -27,4 +27,5 @@ class Rates:
     def __post_init__(self) -> None:
         for each in fields(self):
             if (value := getattr(self, each.name)) is not None:
-                require_number(each.name, value, above=0, remedy="Leave it out if unknown.")
+                value = require_number(each.name, value, above=0, remedy="Leave it out if unknown.")
+                object.__setattr__(self, each.name, value)

@@ -13,7 +13,7 @@ import pandas as pd
 import tensorflow as tf
 
 from keras_perf.observers.steps_trial.cost_curve import fit_curve
-from keras_perf.records.arguments import require_count
+from keras_perf.records.arguments import require_count, require_counts
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.arguments import check_compiled, check_dataset
 from keras_perf.trials.rewriting.own_copy import own_copy
@@ -55,13 +55,14 @@ def sweep_steps_per_execution(
         plot: also draw the curve with matplotlib, on its current figure.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`.
+        TypeError: `dataset` is not a `tf.data.Dataset`, or `candidates` are not several numbers.
         ValueError: the model is not compiled or runs eagerly, or a number is below 1.
 
     What it cannot see: Keras's loop and callbacks, which run once per execution too.
     """
-    _check(model, dataset, candidates, repeats, steps)
-    times: dict[int, list[float]] = {n: [] for n in candidates}
+    _check(model, dataset, repeats, steps)
+    numbers = require_counts("candidates", candidates, "The default is 1 to 64.")
+    times: dict[int, list[float]] = {n: [] for n in numbers}
     batches = own_copy(dataset)
     strategy = model.distribute_strategy
     with strategy.scope():
@@ -77,9 +78,9 @@ def sweep_steps_per_execution(
         def execute(n: int) -> None:
             read_logs(function(iterator) if n == 1 else repeated.run(iterator, n))
 
-        for n in candidates:
+        for n in numbers:
             execute(n)
-        order = list(candidates)
+        order = list(times)
         for _ in range(repeats):
             random.Random(len(times[order[0]])).shuffle(order)
             for n in order:
@@ -98,9 +99,7 @@ def _timed(execute: Callable[[int], None], n: int, executions: int) -> float:
     return (time.perf_counter() - begin) / executions * 1e3
 
 
-def _check(
-    model: keras.Model, dataset: Any, candidates: Sequence[int], repeats: int, steps: int
-) -> None:
+def _check(model: keras.Model, dataset: Any, repeats: int, steps: int) -> None:
     check_dataset(dataset)
     check_compiled(model)
     if model.run_eagerly:
@@ -108,12 +107,8 @@ def _check(
             "model must not run eagerly, got run_eagerly=True, where steps_per_execution has "
             "nothing to share. Compile without it."
         )
-    for n in candidates:
-        require_count("candidates", n)
     require_count("repeats", repeats)
     require_count("steps", steps)
-    if not candidates:
-        raise ValueError("candidates must hold a number, got none. The default is 1 to 64.")
 
 
 def _frame(times: dict[int, list[float]]) -> pd.DataFrame:

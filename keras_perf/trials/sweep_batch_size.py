@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_perf.observers.delayed_signals import uninterrupted
-from keras_perf.records.arguments import require_bool, require_count, require_number
+from keras_perf.records.arguments import require_bool, require_counts, require_number
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a_child
 from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
@@ -94,14 +94,26 @@ def sweep_batch_size(
     """
     require_bool("predict", predict)
     run = KeptInRun(log_dir)
-    _check(model, dataset, batch_sizes, seconds, memory_limit_mib, limit_s)
+    backend = trial_backend()
+    backend.check_data(dataset)
+    backend.check_alone(model)
+    chosen = batch_sizes
+    if chosen is not None:
+        chosen = require_counts("batch_sizes", chosen, "None takes powers of two.")
+    seconds = require_number("seconds", seconds, above=0, remedy="The default is 2.0.")
+    limit_s = require_number("limit_s", limit_s, above=0, remedy="The default is 120.0.")
+    if memory_limit_mib is not None:
+        remedy = "None takes what is available."
+        memory_limit_mib = require_number(
+            "memory_limit_mib", memory_limit_mib, above=0, remedy=remedy
+        )
+    backend.check_room()
     if not predict:
         require_compiled(model)
-    backend = trial_backend()
     batch = backend.first_batch(dataset)
     backend.build(model, batch)
     present = backend.examples(batch)
-    sizes = sorted({*(batch_sizes or sizes_around(present))})
+    sizes = sorted({*(chosen or sizes_around(present))})
     with uninterrupted(), handed_over(model, batch) as written:
         measure = partial(
             measured_in_a_child,
@@ -133,26 +145,3 @@ def sizes_around(present: int) -> list[int]:
     """The present size, and powers of two from an eighth of it to eight times."""
     powers = [2**power for power in range((AROUND * present).bit_length())]
     return sorted({present, *(power for power in powers if power * AROUND >= present)})
-
-
-def _check(
-    model: keras.Model,
-    dataset: Any,
-    batch_sizes: Sequence[int] | None,
-    seconds: float,
-    memory_limit_mib: float | None,
-    limit_s: float,
-) -> None:
-    backend = trial_backend()
-    backend.check_data(dataset)
-    backend.check_alone(model)
-    for size in batch_sizes or ():
-        require_count("batch_sizes", size)
-    if batch_sizes is not None and not len(batch_sizes):
-        raise ValueError("batch_sizes must hold a number, got none. None takes powers of two.")
-    require_number("seconds", seconds, above=0, remedy="The default is 2.0.")
-    require_number("limit_s", limit_s, above=0, remedy="The default is 120.0.")
-    if memory_limit_mib is not None:
-        remedy = "None takes what is available."
-        require_number("memory_limit_mib", memory_limit_mib, above=0, remedy=remedy)
-    backend.check_room()

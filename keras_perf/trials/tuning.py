@@ -95,7 +95,8 @@ class Tuning:
             changes, self._not_done = possible_changes(self._graph, self._allowed, self._cache_dir)
             self._look()
             for change in changes:
-                if not is_wanted(change, self._tried, self._not_done):
+                wanted = is_wanted(change, self._tried, self._not_done)
+                if not wanted or change.is_set_by(self._options):
                     continue
                 stopped = self._reason_to_stop(self._after_ms)
                 if stopped:

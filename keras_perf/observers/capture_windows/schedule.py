@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from keras_perf.records.arguments import require_int
 
@@ -23,14 +23,11 @@ class CaptureSchedule:
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
-        for name in ("skip_first", "wait_steps", "warmup_steps", "repeat"):
-            require_int(name, getattr(self, name), 0, "")
-        require_int(
-            "active_steps",
-            self.active_steps,
-            1,
-            " To capture nothing, leave WindowedProfiler out.",
-        )
+        for each in fields(self):
+            captures = each.name == "active_steps"
+            remedy = " To capture nothing, leave WindowedProfiler out." if captures else ""
+            value = require_int(each.name, getattr(self, each.name), int(captures), remedy)
+            object.__setattr__(self, each.name, value)
 
     def window(self, first: int, steps: int) -> int | None:
         """The cycle whose active steps overlap `[first, first + steps)`, or None.

@@ -306,6 +306,15 @@ def test_on_one_core_calls_in_parallel_are_given_a_pool(cores, own, sets, monkey
     assert change.code.endswith("  # with options.threading.private_threadpool_size = 16") is sets
 
 
+def test_a_pool_that_came_with_a_map_in_parallel_is_not_tried_again(monkeypatch):
+    monkeypatch.setattr(pools, "usable_cores", lambda: 1)
+    found = changes_of(numbers().map(doubled).batch(4))[1]
+    kept = [found["parallel-map"].options]
+    assert found["private-threadpool"].is_set_by(kept)
+    assert not found["private-threadpool"].is_set_by([])
+    assert not found["parallel-map"].is_set_by(kept)
+
+
 def pooled(data, threads):
     options = tf.data.Options()
     if threads is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,10 @@ class Change:
         if self.apply is not None:
             self.apply(changed)
         return changed
+
+    def is_set_by(self, options: Sequence[Callable[[tf.data.Options], None]]) -> bool:
+        """It only sets options, and another change has set them beside the graph."""
+        return self.apply is None and self.options in options
 
     def compared(
         self, graph: PipelineGraph, made: PipelineGraph
