@@ -63,6 +63,7 @@ class Program:
         validation: batches of it; 0 for none.
         validates: stages of its pipeline, behind those of the training.
         validation_threads: its maps run in several threads, whatever the training's do.
+        validation_untuned: no thread of tf.data's tunes its pipeline.
         validation_batch: its batches are so many times as large, where it has them from a stage.
         works: the user's callbacks.
         tuned_gc: the collector runs as the advice has it.
@@ -84,6 +85,7 @@ class Program:
     validation: int = 0
     validates: tuple[Stage, ...] = ()
     validation_threads: bool = False
+    validation_untuned: bool = False
     validation_batch: int = 1
     works: tuple[Work, ...] = ()
     tuned_gc: bool = False
@@ -111,7 +113,12 @@ class Program:
             stages, validates = _in_threads(stages), _in_threads(validates)
         larger = self.validation_batch
         data = replace(self, stages=_in_batches(stages, larger)).dataset()
-        return _made(data.take(-(-self.validation // larger)), validates)
+        made = _made(data.take(-(-self.validation // larger)), validates)
+        if self.validation_untuned:
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            made = made.prefetch(2).with_options(options)
+        return made
 
     def made(self) -> keras.Model:
         """The model, compiled."""

@@ -56,6 +56,10 @@ def _faster_validation(program: Program, advice: Any) -> Program:
     return replace(program, validates=tuple(validates), validation_threads=threads)
 
 
+def _untuned_validation(program: Program, advice: Any) -> Program:
+    return replace(program, validation_untuned=True)
+
+
 def _larger_validation_batches(program: Program, advice: Any) -> Program | None:
     if not any(stage.kind == "batch" for stage in program.stages):
         return None
@@ -135,6 +139,7 @@ TRAINING_CHANGES: Mapping[str, Change] = {
     "disable-run-eagerly": _in_a_graph,
     "rarer-validation": _rarer_validation,
     "faster-validation": _faster_validation,
+    "validation-without-autotune": _untuned_validation,
     "larger-validation-batches": _larger_validation_batches,
     "one-iterator": _one_iterator,
     "longer-epochs": _longer_epochs,

@@ -203,6 +203,8 @@ def test_validation_is_rarer_shorter_or_faster():
     after = followed(waits, faster, [])
     assert [stage.kind for stage in after.validates] == ["map", "cache"]
     assert after.validation_threads
+    untuned = followed(waits, advice("validation-without-autotune"), []).validation_data()
+    assert untuned.options().autotune.enabled is False
 
 
 def test_one_iterator_is_made_and_then_epochs_are_longer_and_fewer():

@@ -20,6 +20,7 @@ from keras_perf.report.diagnosis import Diagnosis
 REMOVES = {
     "rarer-validation": ("validation", "epoch_rest"),
     "faster-validation": ("validation",),
+    "validation-without-autotune": ("epoch_rest",),
     "larger-validation-batches": ("validation",),
     "amortize-callback": ("epoch_callbacks",),
     "call-the-model": ("epoch_callbacks",),

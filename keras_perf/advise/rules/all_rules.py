@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from keras_perf.advise.rules.async_callback import async_callback
 from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
@@ -55,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     raise_steps_per_execution,
     tune_gc,
     faster_validation,
+    validation_without_autotune,
     larger_validation_batches,
     rarer_validation,
     amortize_epoch_callback,

@@ -153,7 +153,8 @@ OUTSIDE_METRICS = (
     Metric(
         "perf_between_epochs/rest_ms",
         "ms",
-        "The rest of the time between two epochs' executions: Keras's own work, a new iterator.",
+        "The rest of the time between two epochs' executions: Keras's own work, a new iterator, "
+        "the end of the last one.",
         "The new iterator's first batch counts as input wait.",
     ),
 )

@@ -95,7 +95,8 @@ def test_whether_tf_data_adds_a_prefetch_is_told_by_the_options(autotune, inject
     options = tf.data.Options()
     options.autotune.enabled = autotune
     options.experimental_optimization.inject_prefetch = injects
-    assert dataset_graph(NAMES.with_options(options)).prefetch_added is added
+    found = dataset_graph(NAMES.with_options(options))
+    assert (found.prefetch_added, found.autotuned) == (added, autotune)
 
 
 def test_without_options_tf_data_adds_a_prefetch():

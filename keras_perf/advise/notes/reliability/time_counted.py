@@ -31,6 +31,7 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         yield from _beside_the_steps(share, in_loop=in_loop)
         if share["epoch_rest"] > MUCH and not in_loop:
             yield from _compiling_between(summary.facts)
+            yield from _ends_between(summary.facts)
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
 
@@ -45,6 +46,19 @@ def _compiling_between(facts: RunFacts) -> Iterator[str]:
         f"For {in_s(known.epoch_compiling_s)} of Keras's own work between epochs JAX traced "
         f"and compiled{once}: what metrics compute at an epoch's end, for example."
     )
+
+
+def _ends_between(facts: RunFacts) -> Iterator[str]:
+    """What much of it is, where tf.data's tuning was waited for."""
+    known = facts.outside
+    if known is None:
+        return
+    ends_s = known.epoch_iterator_ends_s + known.validation_iterator_ends_s
+    if ends_s > known.epoch_rest_s / 2:
+        yield (
+            f"For {in_s(ends_s)} of Keras's own work between epochs training waited for the end of "
+            "an iterator, which comes when the thread that tunes tf.data's pipeline wakes."
+        )
 
 
 def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:

@@ -34,6 +34,13 @@ WAITS_THAT_GO = 0.5
 AGAIN = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n"
 
 
+OF_THE_LAST = (
+    ": most of it for the end of the last one, while the thread that tunes tf.data's pipeline "
+    "sleeps, for up to as long as the iterator has lived, and a minute at most. One such wait "
+    "stays, before fit returns"
+)
+
+
 def _repeats(facts: RunFacts, _: Recommendation) -> bool:
     return "repeat" in facts.input.kinds
 
@@ -59,8 +66,9 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         title="Make one iterator for all epochs",
         reason=(
             f"Each epoch of {counted(steps, 'step')} begins with the making of a new iterator, "
-            f"which takes {in_ms(iterator_ms * steps)}, {in_percent(share)} of the training. "
-            "Keras keeps the iterator of data without an end, and epochs stay as they are."
+            f"which takes {in_ms(iterator_ms * steps)}, {in_percent(share)} of the training"
+            f"{OF_THE_LAST if _ends_ms(situation) > iterator_ms / 2 else ''}. Keras keeps the "
+            "iterator of data without an end, and epochs stay as they are."
         ),
         action=f"{_of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})",
         evidence={"iterator_ms": iterator_ms, "share": share},
@@ -78,7 +86,10 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
     """Keras's own work between epochs takes much beside so few steps."""
     model, facts = situation.model, situation.facts
     steps, epochs = facts.length.epoch_steps, facts.length.epochs or 0
-    own_ms = _usual_ms(situation) - _iterators_ms(situation) - _first_hooks_ms(situation)
+    # Longer epochs have fewer iterators, whose ends are waited for as much longer.
+    iterators_ms = max(_iterators_ms(situation), _ends_ms(situation))
+    own_ms = _usual_ms(situation) - iterators_ms - _validation_ends_ms(situation)
+    own_ms -= _first_hooks_ms(situation)
     if not steps or own_ms < MUCH * model.training_ms:
         return None
     times = _times_as_long(own_ms, model, epochs)
@@ -140,6 +151,18 @@ def _iterators_ms(situation: Situation) -> float:
     # After the last epoch there is no other one to make.
     spent_ms = 1e3 * known.usual_iterator_s * (known.epoch_gaps - 1)
     return min(usual_ms, spent_ms / facts.length.steps)
+
+
+def _ends_ms(situation: Situation) -> float:
+    """For each step, what the ends of epochs' iterators are waited for."""
+    known, steps = situation.facts.outside, situation.facts.length.steps
+    return 1e3 * known.epoch_iterator_ends_s / steps if known is not None and steps else 0.0
+
+
+def _validation_ends_ms(situation: Situation) -> float:
+    """The same of validations' iterators."""
+    known, steps = situation.facts.outside, situation.facts.length.steps
+    return 1e3 * known.validation_iterator_ends_s / steps if known is not None and steps else 0.0
 
 
 def _first_hooks_ms(situation: Situation) -> float:

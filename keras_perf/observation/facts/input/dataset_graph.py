@@ -90,11 +90,13 @@ def _graph(dataset: Any) -> WrittenPipeline | None:
         chains.append(tuple(chain[::-1]))
     options = dataset.options()
     injects = options.experimental_optimization.inject_prefetch is not False
+    autotuned = options.autotune.enabled is not False
     return WrittenPipeline(
         chains=tuple(chains),
         deterministic=options.deterministic is not False,
         threadpool_size=int(options.threading.private_threadpool_size or 0),
-        prefetch_added=injects and options.autotune.enabled is not False,
+        prefetch_added=injects and autotuned,
+        autotuned=autotuned,
         file_systems=_file_systems(seen, chains),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
+from keras_perf.observers.steps.outside.iterator_ends import IteratorEnds
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.times.outside_steps import OutsideSteps
@@ -19,6 +20,7 @@ class Outside:
         self._owners: dict[str, int] = {}
         self._rests: list[int] = []
         self._iterators: list[int] = []
+        self._ends = IteratorEnds()
         self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
         self._warmup_steps = 0
@@ -37,6 +39,7 @@ class Outside:
         self._compiled += gap.compile_ns
         if gap.iterator_ns is not None:
             self._iterators.append(gap.iterator_ns)
+        self._ends.add(gap)
         validation = callbacks = 0
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent
@@ -64,6 +67,8 @@ class Outside:
             epoch_rest_s=sum(self._rests) / 1e9,
             usual_epoch_rest_s=_usual_s(self._rests),
             usual_iterator_s=_usual_s(self._iterators),
+            epoch_iterator_ends_s=self._ends.epochs_ns / 1e9,
+            validation_iterator_ends_s=self._ends.validations_ns / 1e9,
             epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,

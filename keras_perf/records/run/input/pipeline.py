@@ -105,14 +105,16 @@ class WrittenPipeline:
     `chains` begin with the dataset's end; where several datasets come together (zip) each begins
     a chain of its own. `deterministic`: the options do not give up the order of elements.
     `threadpool_size`: threads of a pool of its own; 0 where it has none. `prefetch_added`: tf.data
-    adds a prefetch at the end where there is none. `file_systems` are those of the files that it
-    reads: `gs://` and the like, or the type of the mount (`ext4`, `nfs4`).
+    adds a prefetch at the end where there is none; `autotuned`: a thread tunes it as it runs.
+    `file_systems` are those of the files that it reads: `gs://` and the like, or the type of the
+    mount (`ext4`, `nfs4`).
     """
 
     chains: tuple[Chain, ...] = needed(each(each(record(WrittenStage)), least=1))
     deterministic: bool = fact(flag, default=True)
     threadpool_size: int = fact(count(0, 1e6), 0)
     prefetch_added: bool = fact(flag, default=True)
+    autotuned: bool = fact(flag, default=True)
     file_systems: tuple[str, ...] = fact(each(text), ())
 
     @property

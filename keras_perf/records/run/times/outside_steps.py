@@ -17,7 +17,8 @@ class OutsideSteps:
     `usual_validation_s` is the median validation but the first, which traces and compiles;
     `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the one that took longest,
     of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
-    like mean of what making an epoch's iterator takes of that.
+    like mean of what making an epoch's iterator takes of that. `epoch_iterator_ends_s` and
+    `validation_iterator_ends_s` are what of `epoch_rest_s` waited for the end of a last iterator.
     """
 
     epoch_gaps: int = needed(count())
@@ -28,6 +29,8 @@ class OutsideSteps:
     epoch_rest_s: float = needed(SECONDS)
     usual_epoch_rest_s: float | None = fact(SECONDS)
     usual_iterator_s: float | None = fact(SECONDS)
+    epoch_iterator_ends_s: float = fact(SECONDS, 0.0)
+    validation_iterator_ends_s: float = fact(SECONDS, 0.0)
     epoch_compiling_s: float = fact(SECONDS, 0.0)
     warmup_steps: int = fact(count(), 0)
     first_execution_s: float = fact(SECONDS, 0.0)

@@ -1,0 +1,59 @@
+"""Waits for the end of an iterator of tf.data, told by when they end.
+
+A thread of the iterator's tunes the pipeline: at its first batch, 10 ms later, and then after waits
+each twice as long as the one before, of a minute at most. What ends the iterator wakes the thread,
+but only afterwards sets the flag that it looks at; so most often it sleeps on until it would have
+tuned again, and the thread that trains waits for it (`Model::OptimizeLoop` and
+`CancellationManager::StartCancelWithStatus` of TensorFlow).
+"""
+
+from __future__ import annotations
+
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
+
+MS, S = 10**6, 10**9
+
+FIRST_NS, LONGEST_NS = 10 * MS, 60 * S
+"""The thread's waits."""
+
+LEAST_NS = 20 * MS
+"""What took less may be anything."""
+
+NEAR_NS, NEAR_SHARE, NEAREST_NS = 100 * MS, 0.02, 5 * MS
+"""A wait is one for the thread if it ends so near to a time of tuning; tuning takes time, too."""
+
+
+class IteratorEnds:
+    """Sums those between epochs.
+
+    What it cannot see: the end of the first epoch's iterator, whose begin is not known, and of
+    those that live on when `fit` returns; a wait beside which others spent the time, too.
+
+    Attributes:
+        epochs_ns: for iterators of epochs.
+        validations_ns: for those of validations, which end after their last hook.
+    """
+
+    def __init__(self) -> None:
+        self.epochs_ns = self.validations_ns = 0
+        self._since: int | None = None
+
+    def add(self, gap: EpochGap) -> None:
+        """The gap at whose end the next epoch's iterator gave its first batch."""
+        made_ns = gap.iterator_ns or 0
+        if self._since is not None and gap.renewed:
+            self.epochs_ns += awaited_ns(gap.end_ns - made_ns - self._since, made_ns)
+        validated_ns = sum(spent for owner, spent in gap.owners if owner == VALIDATION)
+        self.validations_ns += awaited_ns(validated_ns, gap.rest_ns - made_ns)
+        self._since = gap.end_ns
+
+
+def awaited_ns(lived_ns: int, took_ns: int) -> int:
+    """`took_ns` if an iterator that had lived so long was waited for so long; else 0."""
+    ended_ns = lived_ns + took_ns
+    tuned_ns = wait_ns = FIRST_NS
+    while tuned_ns < lived_ns:
+        wait_ns = min(2 * wait_ns, LONGEST_NS)
+        tuned_ns += wait_ns
+    near_ns = min(max(NEAR_SHARE * tuned_ns, NEAREST_NS), NEAR_NS)
+    return took_ns if took_ns >= LEAST_NS and abs(ended_ns - tuned_ns) <= near_ns else 0

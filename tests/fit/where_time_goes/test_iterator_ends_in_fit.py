@@ -1,0 +1,58 @@
+"""What a real fit waited for the ends of iterators, against clocks of its own."""
+
+import time
+
+import keras
+import programs
+import pytest
+import tensorflow as tf
+
+import keras_perf as kp
+from keras_perf.read.fits import fits_of
+
+
+class UntilFirstSteps(keras.callbacks.Callback):
+    """Seconds from each epoch's begin to its first step, and from each validation to its end."""
+
+    def __init__(self):
+        super().__init__()
+        self.waited_s, self.behind_s, self.begun, self.validated = [], [], None, None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.begun = time.perf_counter()
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.begun is not None:
+            self.waited_s.append(time.perf_counter() - self.begun)
+            self.begun = None
+
+    def on_test_end(self, logs=None):
+        self.validated = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.behind_s.append(time.perf_counter() - self.validated)
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_ends_of_iterators_take_no_longer_than_what_they_lie_in(tuned, tmp_path):
+    options = tf.data.Options()
+    options.autotune.enabled = tuned
+    data = programs.dataset(60).prefetch(2).with_options(options)
+    clock = UntilFirstSteps()
+    programs.model().fit(
+        data,
+        epochs=8,
+        verbose=0,
+        shuffle=False,
+        validation_data=data,
+        callbacks=[kp.StepGapDetector(tmp_path), clock],
+    )
+    facts = fits_of(tmp_path)["perf"][-1].facts
+    assert facts.inference["validation"].dataset.autotuned is tuned
+    # Between the hooks of the one and of the other there is little more than a wait.
+    assert facts.outside.epoch_iterator_ends_s <= sum(clock.waited_s) + 0.1 * len(clock.waited_s)
+    assert facts.outside.validation_iterator_ends_s <= facts.outside.epoch_rest_s
+    ends_s = facts.outside.epoch_iterator_ends_s + facts.outside.validation_iterator_ends_s
+    assert 0 <= ends_s <= facts.outside.epoch_rest_s
+    if max(*clock.waited_s, *clock.behind_s) < 0.02:
+        assert ends_s == 0

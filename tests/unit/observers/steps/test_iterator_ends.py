@@ -1,0 +1,85 @@
+"""Waits for the end of an iterator are told by the times at which tf.data tunes a pipeline."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_perf.observers.steps.outside.iterator_ends import (
+    FIRST_NS,
+    LONGEST_NS,
+    IteratorEnds,
+    awaited_ns,
+)
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
+
+MS, S = 10**6, 10**9
+
+
+@pytest.mark.parametrize(
+    ("lived_ms", "took_ms"),
+    [
+        (41, 29),
+        (290, 21),
+        (740, 525),
+        (11_616, 8_856),
+        (60_000, 21_910),
+        (90_000, 51_910),
+        (142_000, 59_910),
+    ],
+)
+def test_an_end_at_the_next_time_of_tuning_was_waited_for(lived_ms, took_ms):
+    assert awaited_ns(lived_ms * MS, took_ms * MS) == took_ms * MS
+
+
+@pytest.mark.parametrize(
+    ("lived_ms", "took_ms"),
+    [(616, 2), (740, 400), (740, 700), (11_616, 3_000), (1_265, 5), (90_000, 50_000)],
+)
+def test_what_ends_at_another_time_or_at_once_was_not(lived_ms, took_ms):
+    assert awaited_ns(lived_ms * MS, took_ms * MS) == 0
+
+
+@given(st.integers(0, 3600 * S), st.integers(0, 120 * S))
+def test_nobody_is_said_to_wait_longer_than_it_took_or_than_the_thread_sleeps(lived, took):
+    found = awaited_ns(lived, took)
+    assert found in (0, took)
+    assert found <= min(lived + FIRST_NS, LONGEST_NS) + 100 * MS
+
+
+def gap(begin_ms, validated_ms=0, rest_ms=0, iterator_ms=None, *, renewed=True):
+    """A validation, Keras's own work with the making of an iterator in it, in this order."""
+    owners = ((VALIDATION, validated_ms * MS),) if validated_ms else ()
+    return EpochGap(
+        40,
+        begin_ms * MS,
+        (begin_ms + validated_ms + rest_ms) * MS,
+        owners,
+        renewed=renewed,
+        iterator_ns=None if iterator_ms is None else iterator_ms * MS,
+    )
+
+
+def ends_of(*gaps):
+    ends = IteratorEnds()
+    for each in gaps:
+        ends.add(each)
+    return ends.epochs_ns / MS, ends.validations_ns / MS
+
+
+def test_an_epoch_s_iterator_lives_from_its_first_batch_through_the_validation():
+    # It gave its first batch at 2,000 ms, and 1,270 ms later its thread tunes again.
+    first, second = gap(1000, 990, 10, 3), gap(2700, 300, 270, 268)
+    assert ends_of(first, second) == (268.0, 0.0)
+    kept = gap(2700, 300, 270, 268, renewed=False)
+    assert ends_of(first, kept) == (0.0, 0.0)
+    # The begin of the first epoch's own is not known.
+    assert ends_of(second) == (0.0, 0.0)
+
+
+def test_a_validation_s_iterator_ends_after_it_and_not_while_the_next_one_is_made():
+    assert ends_of(gap(1000, 330, 302, 2)) == (0.0, 300.0)
+    assert ends_of(gap(1000, 330, 302, None)) == (0.0, 302.0)
+    assert ends_of(gap(1000, 330, 3, 2)) == (0.0, 0.0)
+    assert ends_of(gap(1000, 0, 302, 2)) == (0.0, 0.0)
