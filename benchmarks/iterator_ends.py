@@ -1,12 +1,13 @@
 """What each epoch of `fit` waits for the end of the last iterator, and what helps.
 
-    python benchmarks/iterator_ends.py [--rounds 5] [--epochs 8]
+    python benchmarks/iterator_ends.py [--rounds 3] [--epochs 8]
 
 What: a dense model on 8,000 examples, that a map prepares, are shuffled, batched and prefetched,
 with a validation on half as many: an epoch as `fit` makes it, with one iterator for all epochs
 (`repeat()` and `steps_per_epoch`), and without tf.data's autotuning in one or both of the two
 datasets. Printed is a row each: milliseconds of an epoch, of them those from an epoch's begin to
-its first step, and the longest of these; what lies before the first epoch's is left out.
+its first step, and the longest of these; what lies before the first epoch's is left out. All of
+it is done on the cores alone, and again beside a process that only counts.
 
 How: trainings of all kinds in turn, in one process; medians over rounds. How often an end is
 waited for is chance, and differs with what else uses the cores; how long, with how long the
@@ -16,10 +17,12 @@ iterator lived.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -110,25 +113,46 @@ KINDS: dict[str, tuple[Callable[[Any, Any], tuple[Any, Any]], dict[str, int]]] =
 def main() -> None:
     """Prints the table."""
     parser = result.parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=8)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     result.begin()
-    found: dict[str, list[Times]] = {kind: [] for kind in KINDS}
-    for _ in range(arguments.rounds):
-        for kind, (change, fit) in KINDS.items():
-            found[kind].append(training(arguments.epochs, change, **fit))
     table = result.Table()
+    for others in (0, 1):
+        with beside(others):
+            add_rows(table, others, arguments.rounds, arguments.epochs)
+    result.keep(arguments.json, epochs=table)
+
+
+@contextmanager
+def beside(others: int) -> Iterator[None]:
+    """While so many processes count."""
+    command = [sys.executable, "-c", "while True: pass"]
+    counting = [subprocess.Popen(command) for _ in range(others)]
+    try:
+        yield
+    finally:
+        for each in counting:
+            each.kill()
+            each.wait()
+
+
+def add_rows(table: result.Table, others: int, rounds: int, epochs: int) -> None:
+    """A row a kind."""
+    found: dict[str, list[Times]] = {kind: [] for kind in KINDS}
+    for _ in range(rounds):
+        for kind, (change, fit) in KINDS.items():
+            found[kind].append(training(epochs, change, **fit))
     for kind, times in found.items():
         epoch_ms, waited_ms, longest_ms = zip(*times, strict=True)
         table.add(
             what=kind,
+            counting_processes=others,
             epoch_ms=median(epoch_ms),
             until_first_step_ms=median(waited_ms),
             longest_ms=max(longest_ms),
         )
-    result.keep(arguments.json, epochs=table)
 
 
 if __name__ == "__main__":

@@ -215,6 +215,7 @@ BLOCKS: dict[str, Callable[[Found], str]] = {
     "steps_per_execution": partial(as_it_is, "models"),
     "loops": loops,
     "scaling": partial(as_it_is, "workers"),
+    "iterator_ends": partial(as_it_is, "epochs"),
     "shuffle_refill": partial(as_it_is, "parts"),
     "pauses": pauses,
     "making_batches": partial(as_it_is, "gains"),

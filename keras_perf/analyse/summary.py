@@ -24,6 +24,8 @@ from keras_perf.analyse.worker import Worker
 from keras_perf.records.interval import PARTS
 from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
+from keras_perf.records.run.inference import VALIDATION
+from keras_perf.records.run.library import is_tuned
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.times.exchange import EXCHANGE_PARTS
 from keras_perf.records.run.times.outlier import Cause
@@ -84,7 +86,11 @@ class Summary:
     def outside(self) -> Mapping[str, float]:
         """What lies between epochs, in milliseconds per step of the whole `fit`."""
         recorded, steps = self.facts.outside, self.facts.length.steps
-        return recorded.per_step_ms(steps) if recorded is not None and steps else {}
+        if recorded is None or not steps:
+            return {}
+        validation = self.facts.inference.get(VALIDATION)
+        tuned = validation is not None and is_tuned(self.facts, validation)
+        return recorded.per_step_ms(steps, validation_tuned=tuned)
 
     @property
     def whole_ms(self) -> float:

@@ -73,7 +73,8 @@ class AdviceTester(ObservingCallback):
         )
         self.budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
         if environment_s is not None:
-            require_number("environment_s", environment_s, above=0, remedy="None tries none.")
+            remedy = "None tries none."
+            environment_s = require_number("environment_s", environment_s, above=0, remedy=remedy)
         self.environment_s = environment_s
         self.named = named_settings(environment, environment_s)
         self.cache_dir = existing_directory("cache_dir", cache_dir)

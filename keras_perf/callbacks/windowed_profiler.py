@@ -87,10 +87,10 @@ class WindowedProfiler(ObservingCallback, Director):
         super().__init__(log_dir)
         self.schedule = CaptureSchedule(skip_first, wait_steps, warmup_steps, active_steps, repeat)
         if every_s is not None:
-            require_number("every_s", every_s, above=0, remedy="None starts none by time.")
+            every_s = require_number("every_s", every_s, above=0, remedy="None starts none.")
         if on_slow_step is not None:
             remedy = "1.5 starts a window when steps take half as long again."
-            require_number("on_slow_step", on_slow_step, above=1, remedy=remedy)
+            on_slow_step = require_number("on_slow_step", on_slow_step, above=1, remedy=remedy)
         remedy = " To start none at slow steps, leave on_slow_step out."
         self.max_captures = require_int("max_captures", max_captures, 1, remedy)
         remedy = "The default is 60."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TypeGuard
@@ -59,13 +59,22 @@ def require_counts(name: str, values: object, remedy: str) -> list[int]:
         TypeError: not several values.
         ValueError: none, or one that is too small or not whole.
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping) or not _has_elements(values):
         got = f"{type(values).__name__} {values!r}"
         raise TypeError(f"{name} must be a list of whole numbers, got {got}. {remedy}")
     found = [require_count(name, each) for each in values]
     if not found:
         raise ValueError(f"{name} must hold a number, got none. {remedy}")
     return found
+
+
+def _has_elements(values: object) -> TypeGuard[Iterable[object]]:
+    """An array without axes has a method for it, and none."""
+    try:
+        iter(values)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return True
 
 
 def is_whole(value: object) -> TypeGuard[int]:

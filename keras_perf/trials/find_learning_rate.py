@@ -93,7 +93,11 @@ def find_learning_rate(
     >>> print(found)
     >>> model.optimizer.learning_rate = found.suggestion
     """
-    _check(model, dataset, lowest, highest, steps, smoothing)
+    _check(model, dataset)
+    lowest, highest, smoothing = _numbers(lowest, highest, smoothing)
+    least = 5 * window_of(smoothing)
+    remedy = f" smoothing={smoothing} needs {least} to tell a fall."
+    steps = require_int("steps", steps, least, remedy)
     run = KeptInRun(log_dir)
     ramp = trial_backend().ramp(model, dataset)
     rates = np.geomspace(lowest, highest, steps)
@@ -136,9 +140,7 @@ def _ramp(
     return ""
 
 
-def _check(
-    model: keras.Model, dataset: Any, lowest: float, highest: float, steps: int, smoothing: float
-) -> None:
+def _check(model: keras.Model, dataset: Any) -> None:
     trial_backend().check_data(dataset)
     require_compiled(model)
     if model.run_eagerly:
@@ -151,10 +153,12 @@ def _check(
             "with a number for this test, Adam(1e-3) say; the suggestion is for the peak of the "
             "schedule."
         )
-    require_number("lowest", lowest, above=0, remedy="The default is 1e-7.")
-    require_number("highest", highest, above=lowest, remedy="It must be above lowest.")
-    require_number("smoothing", smoothing, above=-1e-9, remedy="The default is 0.9.")
+
+
+def _numbers(lowest: float, highest: float, smoothing: float) -> tuple[float, float, float]:
+    lowest = require_number("lowest", lowest, above=0, remedy="The default is 1e-7.")
+    highest = require_number("highest", highest, above=lowest, remedy="It must be above lowest.")
+    smoothing = require_number("smoothing", smoothing, above=-1e-9, remedy="The default is 0.9.")
     if smoothing >= 1:
         raise ValueError(f"smoothing must be below 1, got {smoothing!r}. The default is 0.9.")
-    least = 5 * window_of(smoothing)
-    require_int("steps", steps, least, f" smoothing={smoothing} needs {least} to tell a fall.")
+    return lowest, highest, smoothing

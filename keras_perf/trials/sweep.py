@@ -60,7 +60,8 @@ def sweep_steps_per_execution(
 
     What it cannot see: Keras's loop and callbacks, which run once per execution too.
     """
-    _check(model, dataset, repeats, steps)
+    _check(model, dataset)
+    repeats, steps = require_count("repeats", repeats), require_count("steps", steps)
     numbers = require_counts("candidates", candidates, "The default is 1 to 64.")
     times: dict[int, list[float]] = {n: [] for n in numbers}
     batches = own_copy(dataset)
@@ -99,7 +100,7 @@ def _timed(execute: Callable[[int], None], n: int, executions: int) -> float:
     return (time.perf_counter() - begin) / executions * 1e3
 
 
-def _check(model: keras.Model, dataset: Any, repeats: int, steps: int) -> None:
+def _check(model: keras.Model, dataset: Any) -> None:
     check_dataset(dataset)
     check_compiled(model)
     if model.run_eagerly:
@@ -107,8 +108,6 @@ def _check(model: keras.Model, dataset: Any, repeats: int, steps: int) -> None:
             "model must not run eagerly, got run_eagerly=True, where steps_per_execution has "
             "nothing to share. Compile without it."
         )
-    require_count("repeats", repeats)
-    require_count("steps", steps)
 
 
 def _frame(times: dict[int, list[float]]) -> pd.DataFrame:

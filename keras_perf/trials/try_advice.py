@@ -105,9 +105,10 @@ def try_advice(
     except ImportError as error:
         raise ImportError(NEEDS_TENSORFLOW) from error
     check_dataset(dataset)
-    require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+    budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
     if environment_s is not None:
-        require_number("environment_s", environment_s, above=0, remedy="None tries nothing of it.")
+        remedy = "None tries nothing of it."
+        environment_s = require_number("environment_s", environment_s, above=0, remedy=remedy)
     allowed = Allowed(
         order=require_bool("any_order", any_order),
         random_numbers=require_bool("any_random_numbers", any_random_numbers),

@@ -71,13 +71,13 @@ def tune_input(
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)
     """
     check_dataset(dataset)
-    require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
+    budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
     allowed = Allowed(
         order=require_bool("any_order", any_order),
         random_numbers=require_bool("any_random_numbers", any_random_numbers),
     )
     if step_ms is not None:
-        require_number("step_ms", step_ms, above=0, remedy="None tries all.")
+        step_ms = require_number("step_ms", step_ms, above=0, remedy="None tries all.")
     elif model is not None:
         trial_backend()
         require_compiled(model)

@@ -18,13 +18,13 @@ from keras_perf.records.figures import in_percent
 from keras_perf.report.diagnosis import Diagnosis
 
 REMOVES = {
-    "rarer-validation": ("validation", "epoch_rest"),
+    "rarer-validation": ("validation", "validation_ends", "epoch_rest"),
     "faster-validation": ("validation",),
-    "validation-without-autotune": ("epoch_rest",),
+    "validation-without-autotune": ("validation_ends",),
     "larger-validation-batches": ("validation",),
     "amortize-callback": ("epoch_callbacks",),
     "call-the-model": ("epoch_callbacks",),
-    "longer-epochs": ("epoch_rest", "validation", "epoch_callbacks"),
+    "longer-epochs": ("epoch_rest", "validation", "validation_ends", "epoch_callbacks"),
     "one-iterator": ("epoch_rest",),
 }
 """Advice of the whole training, and what it removes at most of what lies between epochs."""

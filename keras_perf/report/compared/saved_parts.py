@@ -17,6 +17,7 @@ UNKNOWN = float("nan")
 LABELS = {
     "validation": "between epochs: validation",
     "validation_tracing": "between epochs: tracing of validation",
+    "validation_ends": "between epochs: ends of validation's iterators",
     "epoch_callbacks": "between epochs: callbacks",
     "epoch_rest": "between epochs: the rest",
 }

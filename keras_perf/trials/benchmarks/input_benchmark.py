@@ -51,8 +51,8 @@ def benchmark_input_pipeline(
     >>> keras_perf.benchmark_input_pipeline(dataset)["batch_ms"].median()
     """
     check_dataset(dataset)
-    require_count("batches", batches)
-    require_count("repeats", repeats)
+    batches = require_count("batches", batches)
+    repeats = require_count("repeats", repeats)
     iterator = iter(dataset.repeat())
     if not iterator.get_next_as_optional().has_value():
         raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")

@@ -38,7 +38,7 @@ def benchmark_matmul(dtype: str = "float32", *, seconds: float = 0.2) -> float:
     """
     if dtype not in FORMATS:
         raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {dtype!r}.")
-    require_number("seconds", seconds, above=0, remedy="0.2 is enough for a CPU.")
+    seconds = require_number("seconds", seconds, above=0, remedy="0.2 is enough for a CPU.")
     end = time.perf_counter() + seconds
     rows, factor = SMALLEST, _factor(SMALLEST, dtype)
     rates = [_rate(factor)]

@@ -68,8 +68,8 @@ def benchmark_train_step(
     >>> input_bound = input_ms > step_ms
     """
     check_compiled(model)
-    require_count("steps", steps)
-    require_count("repeats", repeats)
+    steps = require_count("steps", steps)
+    repeats = require_count("repeats", repeats)
     dataset = dataset_of(batch)
     executions = -(-steps // model.steps_per_execution)
     steps = executions * model.steps_per_execution

@@ -133,6 +133,7 @@ def test_what_lies_between_epochs_is_shared_by_all_steps_of_the_fit():
     assert found.outside == {
         "validation": 5.0,
         "validation_tracing": 1.0,
+        "validation_ends": 0.0,
         "epoch_callbacks": 3.0,
         "epoch_rest": 0.5,
     }

@@ -29,10 +29,13 @@ def test_of_other_work_between_epochs_nothing_of_compiling_is_said():
     assert "compiled" not in found
 
 
-@pytest.mark.parametrize(("ends_s", "told"), [(0.6, True), (0.4, False)])
-def test_of_waits_for_the_ends_of_iterators_it_is_told_that_they_are_none_of_keras(ends_s, told):
+@pytest.mark.parametrize(
+    ("ends_s", "tuned", "told"), [(0.15, True, True), (0.1, True, False), (0.15, False, False)]
+)
+def test_of_waits_for_ends_of_iterators_it_is_told_that_they_are_not_keras_s(ends_s, tuned, told):
     context = between_epochs(rest=5.0, steps=200)
-    context["outside"] |= {"epoch_iterator_ends_s": 0.1, "validation_iterator_ends_s": ends_s - 0.1}
+    context["outside"] |= {"usual_iterator_end_s": ends_s}
+    context["dataset"] = {"chains": [[{"kind": "batch"}]], "autotuned": tuned}
     found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
-    said = f"For {ends_s} s of Keras's own work between epochs training waited for the end of"
+    said = f"For {4 * ends_s:.1f} s of Keras's own work between epochs training waited for the end"
     assert (said in found) is told

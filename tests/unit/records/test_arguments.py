@@ -49,7 +49,7 @@ def test_what_is_no_number_is_refused(value: Any):
         require_number("seconds", value, above=0, remedy="")
 
 
-@pytest.mark.parametrize("values", [32, None, "32"])
+@pytest.mark.parametrize("values", [32, None, "32", np.array(4), {4: 8}])
 def test_one_number_in_place_of_a_list_is_refused_in_a_line(values: Any):
     with pytest.raises(TypeError, match=r"^sizes must be a list of whole numbers, got .*\. Ask\.$"):
         require_counts("sizes", values, "Ask.")

@@ -8,7 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms, in_percent, in_s
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import is_tuned, on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.2
@@ -31,7 +31,7 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         yield from _beside_the_steps(share, in_loop=in_loop)
         if share["epoch_rest"] > MUCH and not in_loop:
             yield from _compiling_between(summary.facts)
-            yield from _ends_between(summary.facts)
+            yield from _ends_between(summary)
     if summary.facts.input.shapes_differ or summary.compiling is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
 
@@ -48,16 +48,16 @@ def _compiling_between(facts: RunFacts) -> Iterator[str]:
     )
 
 
-def _ends_between(facts: RunFacts) -> Iterator[str]:
+def _ends_between(summary: Summary) -> Iterator[str]:
     """What much of it is, where tf.data's tuning was waited for."""
-    known = facts.outside
-    if known is None:
+    known = summary.facts.outside
+    if known is None or not is_tuned(summary.facts, summary.facts.input):
         return
-    ends_s = known.epoch_iterator_ends_s + known.validation_iterator_ends_s
-    if ends_s > known.epoch_rest_s / 2:
+    ends_s = (known.usual_iterator_end_s or 0.0) * (known.epoch_gaps - 1)
+    if ends_s > summary.outside["epoch_rest"] * summary.facts.length.steps / 2e3:
         yield (
             f"For {in_s(ends_s)} of Keras's own work between epochs training waited for the end of "
-            "an iterator, which comes when the thread that tunes tf.data's pipeline wakes."
+            "an epoch's iterator, which comes when the thread that tunes tf.data's pipeline wakes."
         )
 
 
@@ -69,6 +69,7 @@ def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[
     names = {
         "validation": "validation",
         "validation_tracing": "what validations take beyond the usual (tracing, compiling)",
+        "validation_ends": "waiting for the ends of validation's iterators",
         "epoch_callbacks": work,
         "epoch_rest": rest,
     }

@@ -86,7 +86,7 @@ def _validated_less(
     rest_ms = model.outside.get("epoch_rest", 0.0)
     gone = begun_ms * (1 - left) * (1 + optimism) / 2
     rest = 1 - gone / rest_ms if rest_ms else 1.0
-    return model.with_outside({"validation": left, "epoch_rest": rest})
+    return model.with_outside({"validation": left, "validation_ends": left, "epoch_rest": rest})
 
 
 def _how_to_validate_less(epochs: int | None, batches: float | None) -> tuple[str, str, str]:

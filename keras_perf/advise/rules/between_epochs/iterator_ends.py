@@ -15,6 +15,9 @@ from keras_perf.records.run.run_facts import RunFacts
 SLOWER = 0.1
 """At worst a validation takes so much longer without tuning: up to 0.07 was measured."""
 
+CALLS = 16
+"""Of an untuned stage with AUTOTUNE no more calls run at a time."""
+
 UNTUNED = (
     "options = tf.data.Options()\n"
     "options.autotune.enabled = False\n"
@@ -33,22 +36,16 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     """After each validation training waits until tf.data's tuning of its input wakes."""
     model, facts = situation.model, situation.facts
     known, found = facts.outside, facts.inference.get(VALIDATION)
-    if known is None or found is None or not facts.length.steps or not known.validations:
+    waited_ms = model.outside.get("validation_ends", 0.0)
+    if known is None or found is None or waited_ms < WORTH * model.training_ms:
         return None
-    waited_s = known.validation_iterator_ends_s
-    waited_ms = 1e3 * waited_s / facts.length.steps
-    code = _code(found, facts)
-    if waited_ms < WORTH * model.training_ms or code is None:
+    code, at_worst = _code(found, facts), _slower(found, model.pool)
+    if code is None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
-        rest_ms = max(1e-9, model.outside.get("epoch_rest", 0.0))
-        return model.with_outside(
-            {
-                "epoch_rest": max(0.0, 1 - waited_ms / rest_ms),
-                "validation": 1 + SLOWER * max(0.0, -optimism),
-            }
-        )
+        slower = 1 + at_worst * max(0.0, -optimism)
+        return model.with_outside({"validation_ends": 0.0, "validation": slower})
 
     return predicted(
         model,
@@ -58,9 +55,9 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
             "A validation's iterator ends when the thread that tunes its pipeline wakes, which "
             "sleeps up to as long as the iterator has lived, and a minute at most. After "
             f"validations that took {in_s(known.usual_validation_s)} training waited "
-            f"{in_s(waited_s / known.validations)} for it on average, "
-            f"{in_percent(waited_ms / model.training_ms)} of the training. Stages with AUTOTUNE "
-            "then run as many calls as there are cores, and results stay the same."
+            f"{in_s(known.usual_validation_end_s)} for it on average, "
+            f"{in_percent(waited_ms / model.training_ms)} of the training. A stage with AUTOTUNE "
+            f"then runs as many calls as there are cores, {CALLS} at most. Results stay the same."
         ),
         action=code,
         evidence={"waited_ms": waited_ms, "share": waited_ms / model.training_ms},
@@ -68,16 +65,23 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     )
 
 
+def _slower(found: Inference, pool: int) -> float:
+    """At worst, as a share of a validation: what waits for more calls then waits longer."""
+    waits = found.parts_s.get("input_wait", 0.0) / max(1e-9, found.spent_s)
+    return SLOWER + waits * max(0.0, pool / CALLS - 1)
+
+
 def _code(found: Inference, facts: RunFacts) -> str | None:
     """The same batches, untuned; None for data whose pipeline Keras makes."""
     if found.dataset is not None:
-        last = found.dataset.chains[0][-1]
-        prefetched = "" if last.kind == "prefetch" else ".prefetch(2)"
+        kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
+        prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
         return UNTUNED.format(prefetched=prefetched) if found.dataset.autotuned else None
     if found.input_kind != "arrays" or on_jax(facts):
         return None
     return (
-        "# with sample weights as a third; of validation_split the rows at the end, left out of x\n"
+        "# x_val alone where there is no y_val, several inputs as a tuple, weights as a third; of\n"
+        "# validation_split the rows at the end, which x and y of fit then lack\n"
         "validation_data = tf.data.Dataset.from_tensor_slices((x_val, y_val))"
         f".batch({found.batch_size or 32})\n{UNTUNED.format(prefetched='.prefetch(2)')}"
     )

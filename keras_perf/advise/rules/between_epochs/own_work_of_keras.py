@@ -8,6 +8,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import counted, in_ms, in_percent
+from keras_perf.records.run.library import is_tuned
 from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.1
@@ -25,7 +26,7 @@ ROUND_NUMBERS = 2, 5, 10, 20, 50, 100, 200, 500, 1000
 FEWEST_EPOCHS = 2
 """So many are left, at least."""
 
-ONCE_AN_EPOCH = "validation", "epoch_callbacks"
+ONCE_AN_EPOCH = "validation", "validation_ends", "epoch_callbacks"
 """What else lies between epochs."""
 
 WAITS_THAT_GO = 0.5
@@ -88,8 +89,7 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
     steps, epochs = facts.length.epoch_steps, facts.length.epochs or 0
     # Longer epochs have fewer iterators, whose ends are waited for as much longer.
     iterators_ms = max(_iterators_ms(situation), _ends_ms(situation))
-    own_ms = _usual_ms(situation) - iterators_ms - _validation_ends_ms(situation)
-    own_ms -= _first_hooks_ms(situation)
+    own_ms = _usual_ms(situation) - iterators_ms - _first_hooks_ms(situation)
     if not steps or own_ms < MUCH * model.training_ms:
         return None
     times = _times_as_long(own_ms, model, epochs)
@@ -155,14 +155,11 @@ def _iterators_ms(situation: Situation) -> float:
 
 def _ends_ms(situation: Situation) -> float:
     """For each step, what the ends of epochs' iterators are waited for."""
-    known, steps = situation.facts.outside, situation.facts.length.steps
-    return 1e3 * known.epoch_iterator_ends_s / steps if known is not None and steps else 0.0
-
-
-def _validation_ends_ms(situation: Situation) -> float:
-    """The same of validations' iterators."""
-    known, steps = situation.facts.outside, situation.facts.length.steps
-    return 1e3 * known.validation_iterator_ends_s / steps if known is not None and steps else 0.0
+    facts, known = situation.facts, situation.facts.outside
+    if known is None or not facts.length.steps or not is_tuned(facts, facts.input):
+        return 0.0
+    spent_ms = 1e3 * (known.usual_iterator_end_s or 0.0) * (known.epoch_gaps - 1)
+    return spent_ms / facts.length.steps
 
 
 def _first_hooks_ms(situation: Situation) -> float:

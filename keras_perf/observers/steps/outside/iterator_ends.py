@@ -24,27 +24,34 @@ NEAR_NS, NEAR_SHARE, NEAREST_NS = 100 * MS, 0.02, 5 * MS
 
 
 class IteratorEnds:
-    """Sums those between epochs.
+    """Those between epochs.
 
-    What it cannot see: the end of the first epoch's iterator, whose begin is not known, and of
-    those that live on when `fit` returns; a wait beside which others spent the time, too.
+    What it cannot see: whether tf.data makes the batches, and tunes their making; the end of the
+    first epoch's iterator, whose begin is not known, of one that lives for several epochs
+    (`steps_per_epoch`), and of those that live on when `fit` returns; with `validation_steps` that
+    of a validation's, which comes as the next one begins; a wait beside which others spent the
+    time, too.
 
     Attributes:
-        epochs_ns: for iterators of epochs.
+        epochs_ns: waited for iterators of epochs, one after the other; 0 where none was.
         validations_ns: for those of validations, which end after their last hook.
     """
 
     def __init__(self) -> None:
-        self.epochs_ns = self.validations_ns = 0
+        self.epochs_ns: list[int] = []
+        self.validations_ns: list[int] = []
         self._since: int | None = None
 
     def add(self, gap: EpochGap) -> None:
         """The gap at whose end the next epoch's iterator gave its first batch."""
         made_ns = gap.iterator_ns or 0
-        if self._since is not None and gap.renewed:
-            self.epochs_ns += awaited_ns(gap.end_ns - made_ns - self._since, made_ns)
-        validated_ns = sum(spent for owner, spent in gap.owners if owner == VALIDATION)
-        self.validations_ns += awaited_ns(validated_ns, gap.rest_ns - made_ns)
+        if gap.iterator_ns is not None:
+            begun_ns = gap.end_ns - gap.hooked_ns - made_ns
+            waited_ns = 0 if self._since is None else awaited_ns(begun_ns - self._since, made_ns)
+            self.epochs_ns.append(waited_ns)
+        if lived_ns := sum(spent for owner, spent in gap.owners if owner == VALIDATION):
+            took_ns = gap.rest_ns - made_ns - gap.hooked_ns
+            self.validations_ns.append(awaited_ns(lived_ns, took_ns))
         self._since = gap.end_ns
 
 

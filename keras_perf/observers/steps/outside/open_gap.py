@@ -32,9 +32,15 @@ class OpenGap:
 
     def ended(self, now: int, *, followed: bool) -> EpochGap:
         """The record, now that an execution follows, or that none will."""
-        owners, made = tuple(self._owners), self._iterator_ns(now)
         return EpochGap(
-            self._step, self.begin, now, owners, followed, self.renewed, iterator_ns=made
+            self._step,
+            self.begin,
+            now,
+            tuple(self._owners),
+            followed,
+            self.renewed,
+            iterator_ns=self._iterator_ns(now),
+            hooked_ns=0 if self.first_hook is None else now - self.first_hook,
         )
 
     def _iterator_ns(self, now: int) -> int | None:

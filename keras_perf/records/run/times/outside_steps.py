@@ -17,8 +17,9 @@ class OutsideSteps:
     `usual_validation_s` is the median validation but the first, which traces and compiles;
     `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the one that took longest,
     of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
-    like mean of what making an epoch's iterator takes of that. `epoch_iterator_ends_s` and
-    `validation_iterator_ends_s` are what of `epoch_rest_s` waited for the end of a last iterator.
+    like mean of what making an epoch's iterator takes of that, and `usual_iterator_end_s` of what
+    of this looks like a wait for the end of the last one; `usual_validation_end_s` is the same of
+    validations, and lies behind them.
     """
 
     epoch_gaps: int = needed(count())
@@ -29,8 +30,8 @@ class OutsideSteps:
     epoch_rest_s: float = needed(SECONDS)
     usual_epoch_rest_s: float | None = fact(SECONDS)
     usual_iterator_s: float | None = fact(SECONDS)
-    epoch_iterator_ends_s: float = fact(SECONDS, 0.0)
-    validation_iterator_ends_s: float = fact(SECONDS, 0.0)
+    usual_iterator_end_s: float | None = fact(SECONDS)
+    usual_validation_end_s: float | None = fact(SECONDS)
     epoch_compiling_s: float = fact(SECONDS, 0.0)
     warmup_steps: int = fact(count(), 0)
     first_execution_s: float = fact(SECONDS, 0.0)
@@ -46,13 +47,21 @@ class OutsideSteps:
         usual_s = self.usual_epoch_rest_s * self.epoch_gaps
         return self.epoch_gaps > 1 and usual_s > self.epoch_rest_s / 2
 
-    def per_step_ms(self, steps: int) -> dict[str, float]:
-        """What lies between epochs, in milliseconds per step of so many."""
+    def per_step_ms(self, steps: int, *, validation_tuned: bool) -> dict[str, float]:
+        """What lies between epochs, in milliseconds per step of so many.
+
+        Arguments:
+            steps: of the training.
+            validation_tuned: tf.data tunes its pipeline, so that the end of its iterator may wait.
+        """
         usual_s = self.usual_validation_s * self.validations
+        ends_s = (self.usual_validation_end_s or 0.0) * self.validations * validation_tuned
+        ends_s = min(ends_s, self.epoch_rest_s)
         seconds = {
             "validation": usual_s,
             "validation_tracing": max(0.0, self.validation_s - usual_s),
             "epoch_callbacks": sum(self.epoch_callbacks_s.values()),
-            "epoch_rest": self.epoch_rest_s,
+            "validation_ends": ends_s,
+            "epoch_rest": self.epoch_rest_s - ends_s,
         }
         return {name: 1e3 * spent / steps for name, spent in seconds.items()}

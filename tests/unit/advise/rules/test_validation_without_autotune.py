@@ -9,6 +9,7 @@ import tensorflow as tf
 from hand_built import assert_predicts, between_epochs, situation
 
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
 from keras_perf.advise.situation import Situation
@@ -39,7 +40,7 @@ def waiting(
     known = between_epochs(4.0, rest=rest) | {"epochs": 5, "epoch_steps": 200} | context
     known["outside"] |= {
         "usual_epoch_rest_s": rest / 5,
-        "validation_iterator_ends_s": waited,
+        "usual_validation_end_s": waited / 5,
         **(outside or {}),
     }
     known["inference"] = {"validation": validation | (of or {})}
@@ -54,10 +55,33 @@ def test_what_the_ends_of_validations_iterators_take_goes():
     assert advice.reason == (
         "A validation's iterator ends when the thread that tunes its pipeline wakes, which sleeps "
         "up to as long as the iterator has lived, and a minute at most. After validations that "
-        "took 0.8 s training waited 1.2 s for it on average, 27% of the training. Stages with "
-        "AUTOTUNE then run as many calls as there are cores, and results stay the same."
+        "took 0.8 s training waited 1.2 s for it on average, 27% of the training. A stage with "
+        "AUTOTUNE then runs as many calls as there are cores, 16 at most. Results stay the same."
     )
     assert advice.evidence == {"waited_ms": pytest.approx(6.0), "share": pytest.approx(6 / 22)}
+
+
+def test_on_many_cores_calls_that_are_waited_for_may_be_fewer_then():
+    of = {"parts_s": {"compute": 3.0, "input_wait": 1.0}}
+    advice = validation_without_autotune(waiting(of=of, cpu_count=64))
+    # Of a validation's 4 ms one waits for 64 calls, of which 16 are left.
+    assert_predicts(advice, 16.4 + 3.0, 16.0, 16.0, before=22.0)
+
+
+def test_what_came_once_is_not_counted_on():
+    known = {"usual_epoch_rest_s": 0.4, "usual_validation_end_s": 0.3}
+    advice = validation_without_autotune(waiting(rest=8.0, outside=known))
+    assert advice.evidence["waited_ms"] == pytest.approx(1.5)
+
+
+def test_less_validation_has_fewer_ends_to_wait_for():
+    found = waiting(epochs=10)
+    with_waits = rarer_validation(found)
+    without = rarer_validation(waiting(0.0, rest=2.0, epochs=10))
+    assert with_waits.predicted_speedup > without.predicted_speedup
+    both = validation_without_autotune(found).change(with_waits.change(found.model, 0.0), 0.0)
+    assert both.outside["validation_ends"] == 0.0
+    assert both.outside["epoch_rest"] >= 1.0
 
 
 @pytest.mark.parametrize(("stages", "calls"), [(BATCHED, ".prefetch(2)"), (PREFETCHED, "")])
@@ -111,21 +135,33 @@ def test_options_show_that_it_was_followed(dataset, followed):
 
 def test_one_iterator_says_where_most_is_for_the_end_of_the_last_one():
     told = {"epoch_gaps": 5, "usual_iterator_s": 1.0}
-    advice = one_iterator(waiting(0.0, outside=told | {"epoch_iterator_ends_s": 3.0}))
+    advice = one_iterator(waiting(0.0, outside=told | {"usual_iterator_end_s": 0.75}))
     assert (
         "takes 800 ms, 18% of the training: most of it for the end of the last one, while the "
         "thread that tunes tf.data's pipeline sleeps, for up to as long as the iterator has lived, "
         "and a minute at most. One such wait stays, before fit returns. Keras keeps the iterator"
     ) in advice.reason
-    made = one_iterator(waiting(0.0, outside=told | {"epoch_iterator_ends_s": 1.0}))
-    assert "18% of the training. Keras keeps the iterator" in made.reason
+    others = [
+        waiting(0.0, outside=told | {"usual_iterator_end_s": 0.25}),
+        waiting(
+            0.0,
+            outside=told | {"usual_iterator_end_s": 0.75},
+            input_kind="tf.data",
+            dataset={"chains": [BATCHED], "autotuned": False},
+        ),
+    ]
+    for each in others:
+        assert "18% of the training. Keras keeps the iterator" in one_iterator(each).reason
 
 
-def test_longer_epochs_spare_no_ends_of_iterators():
+def test_longer_epochs_spare_ends_of_validations_and_none_of_epochs():
     assert longer_epochs(waiting(0.0, epochs=50)).evidence["rest_ms"] == pytest.approx(8.0)
-    assert longer_epochs(waiting(3.0, epochs=50)).evidence["rest_ms"] == pytest.approx(5.0)
-    ends = {"epoch_iterator_ends_s": 4.0}
-    assert longer_epochs(waiting(1.0, epochs=50, outside=ends)).evidence["rest_ms"] == (
-        pytest.approx(3.0)
-    )
+    of_validations = longer_epochs(waiting(3.0, epochs=50))
+    assert of_validations.evidence["rest_ms"] == pytest.approx(5.0)
+    times = of_validations.evidence["advised"] / 200
+    # Of 22 ms a step takes 10, and of the others each is as much rarer.
+    assert of_validations.predicted_speedup == pytest.approx(22 / (10 + 12 / times))
+    ends = {"usual_iterator_end_s": 1.0}
+    found = longer_epochs(waiting(0.0, epochs=50, outside=ends))
+    assert found.evidence["rest_ms"] == pytest.approx(4.0)
     assert longer_epochs(waiting(4.0, epochs=50, outside=ends)) is None

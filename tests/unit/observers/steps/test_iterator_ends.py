@@ -48,16 +48,16 @@ def test_nobody_is_said_to_wait_longer_than_it_took_or_than_the_thread_sleeps(li
     assert found <= min(lived + FIRST_NS, LONGEST_NS) + 100 * MS
 
 
-def gap(begin_ms, validated_ms=0, rest_ms=0, iterator_ms=None, *, renewed=True):
-    """A validation, Keras's own work with the making of an iterator in it, in this order."""
+def gap(begin_ms, validated_ms=0, rest_ms=0, iterator_ms=None, hooked_ms=0):
+    """A validation, Keras's own work with the making of an iterator in it, first hooks."""
     owners = ((VALIDATION, validated_ms * MS),) if validated_ms else ()
     return EpochGap(
         40,
         begin_ms * MS,
         (begin_ms + validated_ms + rest_ms) * MS,
         owners,
-        renewed=renewed,
         iterator_ns=None if iterator_ms is None else iterator_ms * MS,
+        hooked_ns=hooked_ms * MS,
     )
 
 
@@ -65,21 +65,26 @@ def ends_of(*gaps):
     ends = IteratorEnds()
     for each in gaps:
         ends.add(each)
-    return ends.epochs_ns / MS, ends.validations_ns / MS
+    return [ns / MS for ns in ends.epochs_ns], [ns / MS for ns in ends.validations_ns]
 
 
 def test_an_epoch_s_iterator_lives_from_its_first_batch_through_the_validation():
     # It gave its first batch at 2,000 ms, and 1,270 ms later its thread tunes again.
     first, second = gap(1000, 990, 10, 3), gap(2700, 300, 270, 268)
-    assert ends_of(first, second) == (268.0, 0.0)
-    kept = gap(2700, 300, 270, 268, renewed=False)
-    assert ends_of(first, kept) == (0.0, 0.0)
+    assert ends_of(first, second) == ([0.0, 268.0], [0.0, 0.0])
     # The begin of the first epoch's own is not known.
-    assert ends_of(second) == (0.0, 0.0)
+    assert ends_of(second) == ([0.0], [0.0])
 
 
 def test_a_validation_s_iterator_ends_after_it_and_not_while_the_next_one_is_made():
-    assert ends_of(gap(1000, 330, 302, 2)) == (0.0, 300.0)
-    assert ends_of(gap(1000, 330, 302, None)) == (0.0, 302.0)
-    assert ends_of(gap(1000, 330, 3, 2)) == (0.0, 0.0)
-    assert ends_of(gap(1000, 0, 302, 2)) == (0.0, 0.0)
+    assert ends_of(gap(1000, 330, 302, 2)) == ([0.0], [300.0])
+    assert ends_of(gap(1000, 330, 302, None)) == ([], [302.0])
+    assert ends_of(gap(1000, 330, 3, 2)) == ([0.0], [0.0])
+    assert ends_of(gap(1000, 0, 302, 2)) == ([0.0], [])
+
+
+def test_hooks_before_an_epoch_s_first_batch_are_no_part_of_a_wait():
+    assert ends_of(gap(1000, 330, 342, 2, hooked_ms=40)) == ([0.0], [300.0])
+    assert ends_of(gap(1000, 330, 302, 2, hooked_ms=300)) == ([0.0], [0.0])
+    first, second = gap(1000, 990, 10, 3), gap(2700, 300, 310, 268, hooked_ms=40)
+    assert ends_of(first, second) == ([0.0, 268.0], [0.0, 0.0])
