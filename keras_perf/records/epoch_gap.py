@@ -30,6 +30,8 @@ class EpochGap(NamedTuple):
     """Of what has no owner, what lies between the hooks of the next epoch's begin and those of its
     first batch: in Keras, the making of its iterator. None where no hook of the former ran."""
 
+    validated_ns: int = 0
+    """Of validation's, from its first execution on; 0 where nobody knows."""
     hooked_ns: int = 0
     """Of what has no owner, callbacks' hooks before the next epoch's first batch."""
 

@@ -187,6 +187,7 @@ class CallbackTiming(keras.callbacks.Callback):
             found = self._aborting(hooks.ends, "on_test_end", logs)
             if self._observation is not None:
                 self._observation.validations.ended(found)
+            self._timeline.validated(found)
         self._timeline.outside(VALIDATION, None, self._now())
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:

@@ -8,6 +8,7 @@ from keras_perf.observers.steps.outside.open_gap import OpenGap
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.inference import Inference
 
 
 class Row:
@@ -176,6 +177,11 @@ class Timeline:
     def validates(self) -> None:
         """From now on the time is validation's, until `outside` says how long."""
         self._validates = True
+
+    def validated(self, found: Inference | None) -> None:
+        """What is known of the validation, which is over; None where nothing is."""
+        if self._gap is not None and found is not None:
+            self._gap.validated_ns = round(1e9 * found.executing_s)
 
     def keep_input(self) -> None:
         """The executions that follow read on from the iterator of those before."""

@@ -50,6 +50,11 @@ class Inference:
     dataset: WrittenPipeline | None = fact(record(WrittenPipeline))
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
 
+    @property
+    def executing_s(self) -> float:
+        """From the first execution on."""
+        return self.spent_s - self.parts_s.get("starting", 0.0)
+
     def after(self, earlier: Inference | None) -> Inference:
         """Both together; what is no sum is that of this one, where it knows it."""
         if earlier is None:

@@ -23,6 +23,10 @@ NEAR_NS, NEAR_SHARE, NEAREST_NS = 100 * MS, 0.02, 5 * MS
 """A wait is one for the thread if it ends so near to a time of tuning; tuning takes time, too."""
 
 
+MAKING_NS = 10 * MS
+"""The thread begins while the iterator is made, so much before its first batch at most."""
+
+
 class IteratorEnds:
     """Those between epochs.
 
@@ -49,18 +53,29 @@ class IteratorEnds:
             begun_ns = gap.end_ns - gap.hooked_ns - made_ns
             waited_ns = 0 if self._since is None else awaited_ns(begun_ns - self._since, made_ns)
             self.epochs_ns.append(waited_ns)
-        if lived_ns := sum(spent for owner, spent in gap.owners if owner == VALIDATION):
+        if any(owner == VALIDATION for owner, _ in gap.owners):
             took_ns = gap.rest_ns - made_ns - gap.hooked_ns
-            self.validations_ns.append(awaited_ns(lived_ns, took_ns))
+            waited_ns = awaited_ns(gap.validated_ns, took_ns) if gap.validated_ns else 0
+            self.validations_ns.append(waited_ns)
         self._since = gap.end_ns
 
 
 def awaited_ns(lived_ns: int, took_ns: int) -> int:
-    """`took_ns` if an iterator that had lived so long was waited for so long; else 0."""
+    """`took_ns` if an iterator that had lived so long was waited for so long; else 0.
+
+    The wait begins a little later, since the next iterator is made before; it lasts no longer
+    than the thread sleeps.
+    """
     ended_ns = lived_ns + took_ns
     tuned_ns = wait_ns = FIRST_NS
-    while tuned_ns < lived_ns:
+    while tuned_ns + _near_ns(tuned_ns) < ended_ns:
         wait_ns = min(2 * wait_ns, LONGEST_NS)
         tuned_ns += wait_ns
-    near_ns = min(max(NEAR_SHARE * tuned_ns, NEAREST_NS), NEAR_NS)
-    return took_ns if took_ns >= LEAST_NS and abs(ended_ns - tuned_ns) <= near_ns else 0
+    near_ns = _near_ns(tuned_ns)
+    asleep = tuned_ns - wait_ns <= lived_ns + near_ns
+    woke = tuned_ns <= ended_ns + near_ns + MAKING_NS
+    return took_ns if asleep and woke and took_ns >= LEAST_NS else 0
+
+
+def _near_ns(tuned_ns: int) -> float:
+    return min(max(NEAR_SHARE * tuned_ns, NEAREST_NS), NEAR_NS)

@@ -15,15 +15,25 @@ class OpenGap:
         begin: when nothing of the execution was left to do.
         renewed: the executions that follow read from an iterator of their own.
         first_hook: when the first hook began that is called before the next execution.
+        validated_ns: from a validation's first execution to its end.
     """
 
-    __slots__ = ("_epoch_begins", "_owners", "_step", "begin", "first_hook", "renewed")
+    __slots__ = (
+        "_epoch_begins",
+        "_owners",
+        "_step",
+        "begin",
+        "first_hook",
+        "renewed",
+        "validated_ns",
+    )
 
     def __init__(self, step: int, begin: int) -> None:
         self._step, self.begin, self.renewed = step, begin, True
         self._owners: list[tuple[str, int]] = []
         self._epoch_begins: int | None = None
         self.first_hook: int | None = None
+        self.validated_ns = 0
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """`owner` had the time from `begin`, or from this gap's, to `end`."""
@@ -40,6 +50,7 @@ class OpenGap:
             followed,
             self.renewed,
             iterator_ns=self._iterator_ns(now),
+            validated_ns=self.validated_ns,
             hooked_ns=0 if self.first_hook is None else now - self.first_hook,
         )
 
