@@ -10,7 +10,7 @@ import keras_perf as kp
 from keras_perf.loop import LoopMonitor
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observers.steps.timeline import Timeline
-from keras_perf.records.epoch_gap import EpochGap
+from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 
 MS = 1_000_000
 EPOCHS, STEPS = 3, 240
@@ -162,10 +162,12 @@ def with_time(record):
     """Without the owners that took none: in `fit` these are Keras's own epoch hooks.
 
     The making of an iterator lies behind these, and is not known of a loop; here it takes no time.
+    Nor is a validation's first execution, from which on here all of it lasts.
     """
     if isinstance(record, EpochGap):
         assert not record.iterator_ns
-        record = record._replace(iterator_ns=None)
+        assert record.validated_ns in (0, dict(record.owners)[VALIDATION])
+        record = record._replace(iterator_ns=None, validated_ns=0)
     return record._replace(owners=tuple((o, ns) for o, ns in record.owners if ns))
 
 
