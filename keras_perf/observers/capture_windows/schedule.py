@@ -24,9 +24,10 @@ class CaptureSchedule:
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
         for each in fields(self):
-            captures = each.name == "active_steps"
-            remedy = " To capture nothing, leave WindowedProfiler out." if captures else ""
-            value = require_int(each.name, getattr(self, each.name), int(captures), remedy)
+            least, remedy = 0, ""
+            if each.name == "active_steps":
+                least, remedy = 1, " To capture nothing, leave WindowedProfiler out."
+            value = require_int(each.name, getattr(self, each.name), least, remedy)
             object.__setattr__(self, each.name, value)
 
     def window(self, first: int, steps: int) -> int | None:

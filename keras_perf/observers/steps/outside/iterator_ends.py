@@ -1,9 +1,9 @@
 """Waits for the end of an iterator of tf.data, told by when they end.
 
-A thread of the iterator's tunes the pipeline: at its first batch, 10 ms later, and then after waits
+A thread of the iterator's tunes the pipeline: when it is made, 10 ms later, and then after waits
 each twice as long as the one before, of a minute at most. What ends the iterator wakes the thread,
-but only afterwards sets the flag that it looks at; so most often it sleeps on until it would have
-tuned again, and the thread that trains waits for it (`Model::OptimizeLoop` and
+but only afterwards sets the flag that it looks at; so it may sleep on until it would have tuned
+again, and the thread that trains waits for it (`Model::OptimizeLoop` and
 `CancellationManager::StartCancelWithStatus` of TensorFlow).
 """
 
@@ -21,7 +21,6 @@ LEAST_NS = 20 * MS
 
 NEAR_NS, NEAR_SHARE, NEAREST_NS = 100 * MS, 0.02, 5 * MS
 """A wait is one for the thread if it ends so near to a time of tuning; tuning takes time, too."""
-
 
 MAKING_NS = 10 * MS
 """The thread begins while the iterator is made, so much before its first batch at most."""
