@@ -5,7 +5,8 @@
 What: a dense model on 8,000 examples, that a map prepares, are shuffled, batched and prefetched,
 with a validation on half as many: an epoch as `fit` makes it, with one iterator for all epochs
 (`repeat()` and `steps_per_epoch`), and without tf.data's autotuning in one or both of the two
-datasets. Printed is a row each: milliseconds of an epoch, of them those from an epoch's begin to
+datasets; and with a validation on a quarter of its batches, by `validation_steps` and by `take`.
+Printed is a row each: milliseconds of an epoch, of them those from an epoch's begin to
 its first step, and the longest of these; what lies before the first epoch's is left out. All of
 it is done on the cores alone, and again beside a process that only counts.
 
@@ -36,6 +37,9 @@ import result
 import tensorflow as tf
 
 EXAMPLES, BATCH = 8000, 32
+
+PART = EXAMPLES // 2 // BATCH // 4
+"""A quarter of the batches of a validation."""
 
 Times = tuple[float, float, float]
 """Milliseconds of an epoch, until its first step, and the longest of the latter."""
@@ -103,6 +107,8 @@ KINDS: dict[str, tuple[Callable[[Any, Any], tuple[Any, Any]], dict[str, int]]] =
         lambda data, validation: (data.repeat(), untuned(validation)),
         {"steps_per_epoch": EXAMPLES // BATCH},
     ),
+    "validation_steps": (lambda data, validation: (data, validation), {"validation_steps": PART}),
+    "take for validation": (lambda data, validation: (data, validation.take(PART)), {}),
     "both without autotuning": (
         lambda data, validation: (untuned(data), untuned(validation)),
         {},

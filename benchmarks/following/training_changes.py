@@ -42,8 +42,10 @@ def _rarer_validation(program: Program, advice: Any) -> Program:
     if "validation_freq" in advice.action:
         every = int(advice.evidence["advised"])
         return replace(program, fit={**program.fit, "validation_freq": every})
-    batches = int(advice.evidence["batches"])
-    return replace(program, fit={**program.fit, "validation_steps": batches // 5})
+    batches = int(advice.evidence["batches"]) // 5
+    if "take" in advice.action:
+        return replace(program, validates=(*program.validates, Stage("take", batches)))
+    return replace(program, fit={**program.fit, "validation_steps": batches})
 
 
 def _faster_validation(program: Program, advice: Any) -> Program:

@@ -32,6 +32,8 @@ class EpochGap(NamedTuple):
 
     validated_ns: int = 0
     """Of validation's, from its first execution on; 0 where nobody knows."""
+    unvalidated_ns: int = 0
+    """Of validation's, before its first hook: there the last one's iterator may end."""
     hooked_ns: int = 0
     """Of what has no owner, callbacks' hooks before the next epoch's first batch."""
 
@@ -39,6 +41,17 @@ class EpochGap(NamedTuple):
     def total_ns(self) -> int:
         """All of it."""
         return self.end_ns - self.begin_ns
+
+    def with_less(self, owner: str, spent_ns: int) -> EpochGap:
+        """So much of an owner's time is the rest's."""
+        owners = tuple((o, ns - spent_ns if o == owner else ns) for o, ns in self.owners)
+        return self._replace(owners=owners)
+
+    @property
+    def validation_ns(self) -> int | None:
+        """What validation took; None where there was none."""
+        spent = [ns for owner, ns in self.owners if owner == VALIDATION]
+        return sum(spent) if spent else None
 
     @property
     def rest_ns(self) -> int:

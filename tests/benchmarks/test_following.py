@@ -198,6 +198,9 @@ def test_validation_is_rarer_shorter_or_faster():
     shorter = advice("rarer-validation", "validation_steps=max(1, batches // 5)", batches=240.0)
     assert followed(before, shorter, []).fit == {"epochs": 3, "validation_steps": 48}
 
+    taken = advice("rarer-validation", "validation_data = validation_data.take(48)", batches=240.0)
+    assert len(followed(before, taken, []).validation_data()) == 48
+
     waits = BY_ID["validation that waits for its input"]
     faster = advice("faster-validation", changes=("parallel-map", "cache"))
     after = followed(waits, faster, [])

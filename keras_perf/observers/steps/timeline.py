@@ -174,9 +174,15 @@ class Timeline:
         if self._gap is not None:
             self._gap.outside(owner, begin, end)
 
-    def validates(self) -> None:
-        """From now on the time is validation's, until `outside` says how long."""
+    def validates(self, hooked: int | None = None) -> None:
+        """The time is validation's, until `outside` says how long.
+
+        Arguments:
+            hooked: when its first hook began; None where it has no hooks.
+        """
         self._validates = True
+        if self._gap is not None:
+            self._gap.validates = hooked
 
     def validated(self, found: Inference | None) -> None:
         """What is known of the validation, which is over; None where nothing is."""

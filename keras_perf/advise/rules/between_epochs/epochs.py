@@ -22,6 +22,9 @@ WORTH = 0.05
 
 BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
 
+AFTER_A_PART = "prefetch", "options"
+"""Stages that change no batch, and may stand behind the one that takes a part."""
+
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
@@ -43,7 +46,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
     rarer = (situation.facts.length.epochs or 0) >= advised
-    if not rarer and (present > 1 or situation.facts.settings.validation_steps):
+    if not rarer and (present > 1 or _on_a_part(situation)):
         return None
     least = 0.0 if rarer else _one_execution(situation)
 
@@ -54,7 +57,9 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         return _validated_less(model, begun_ms, least, rarer=rarer, optimism=optimism)
 
     each = _each_validation(situation)
-    title, then, action = _how_to_validate_less(advised if rarer else None, each.get("batches"))
+    title, then, action = (
+        _in_fewer_epochs(advised) if rarer else _on_less_data(situation, each.get("batches"))
+    )
     return predicted(
         model,
         change,
@@ -89,16 +94,35 @@ def _validated_less(
     return model.with_outside({"validation": left, "validation_ends": left, "epoch_rest": rest})
 
 
-def _how_to_validate_less(epochs: int | None, batches: float | None) -> tuple[str, str, str]:
-    """Title, what else changes, and code; without `epochs` there are too few to let some pass."""
-    if epochs is None:
-        steps = f"max(1, batches // {RARER})" if batches is None else max(1, int(batches) // RARER)
-        code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
-        then = "val_ metrics are then those of a part of the data."
-        return "Validate on a part of the data", then, code
-    title = f"Validate less: every {epochs} epochs, or on a part of the data"
+def _on_a_part(situation: Situation) -> bool:
+    """Validation is on a part of its data, told by `validation_steps` or a `take` at the end."""
+    found = situation.facts.inference.get(VALIDATION)
+    written = found.dataset.chains[0] if found is not None and found.dataset is not None else ()
+    kinds = [stage.kind for stage in written if stage.kind not in AFTER_A_PART]
+    return bool(situation.facts.settings.validation_steps) or kinds[-1:] == ["take"]
+
+
+def _in_fewer_epochs(every: int) -> tuple[str, str, str]:
+    """Title, what else changes, and code."""
+    title = f"Validate less: every {every} epochs, or on a part of the data"
     then = "Callbacks that watch val_ metrics then act as rarely."
-    return title, then, f"model.fit(..., validation_freq={epochs})"
+    return title, then, f"model.fit(..., validation_freq={every})"
+
+
+def _on_less_data(situation: Situation, batches: float | None) -> tuple[str, str, str]:
+    """The same, where there are too few epochs to let some pass."""
+    found = situation.facts.inference.get(VALIDATION)
+    steps = f"max(1, batches // {RARER})" if batches is None else max(1, int(batches) // RARER)
+    code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
+    if found is not None and found.dataset is not None:
+        # With validation_steps the iterator would live until the next validation, and its end be
+        # waited for as long.
+        code = (
+            f"validation_data = validation_data.take({steps})  # of your validation batches\n"
+            "model.fit(..., validation_data=validation_data)"
+        )
+    then = "val_ metrics are then those of a part of the data."
+    return "Validate on a part of the data", then, code
 
 
 def _each_validation(situation: Situation) -> dict[str, float]:

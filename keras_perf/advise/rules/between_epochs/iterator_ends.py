@@ -53,9 +53,9 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
         title="Turn off tf.data's autotuning for validation",
         reason=(
             "A validation's iterator ends when the thread that tunes its pipeline wakes, which "
-            "sleeps up to as long as the iterator has lived, and a minute at most. After "
-            f"validations that took {in_s(known.usual_validation_s)} training waited "
-            f"{in_s(known.usual_validation_end_s)} for it on average, "
+            "sleeps up to as long as the iterator has lived, and a minute at most"
+            f"{_lives_on(facts)}. Validations take {in_s(known.usual_validation_s)}, and training "
+            f"waits {in_s(known.usual_validation_end_s)} for such an end on average, "
             f"{in_percent(waited_ms / model.training_ms)} of the training. A stage with AUTOTUNE "
             f"then runs as many calls as there are cores, {CALLS} at most. Results stay the same."
         ),
@@ -63,6 +63,12 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
         evidence={"waited_ms": waited_ms, "share": waited_ms / model.training_ms},
         of="whole",
     )
+
+
+def _lives_on(facts: RunFacts) -> str:
+    """Why the iterator may have lived much longer than its validation."""
+    steps = facts.settings.validation_steps
+    return f"; with validation_steps={steps} it lives until the next validation" if steps else ""
 
 
 def _slower(found: Inference, pool: int) -> float:

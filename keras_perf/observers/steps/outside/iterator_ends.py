@@ -29,34 +29,49 @@ MAKING_NS = 10 * MS
 class IteratorEnds:
     """Those between epochs.
 
+    A validation's iterator ends behind its last hook; where `fit` has `validation_steps`, and the
+    data more batches, as the next validation begins, before its first hook.
+
     What it cannot see: whether tf.data makes the batches, and tunes their making; the end of the
     first epoch's iterator, whose begin is not known, of one that lives for several epochs
-    (`steps_per_epoch`), and of those that live on when `fit` returns; with `validation_steps` that
-    of a validation's, which comes as the next one begins; a wait beside which others spent the
-    time, too.
+    (`steps_per_epoch`), and of those that live on when `fit` returns; a wait beside which others
+    spent the time, too.
 
     Attributes:
         epochs_ns: waited for iterators of epochs, one after the other; 0 where none was.
-        validations_ns: for those of validations, which end after their last hook.
+        validations_ns: for those of validations.
     """
 
     def __init__(self) -> None:
         self.epochs_ns: list[int] = []
         self.validations_ns: list[int] = []
         self._since: int | None = None
+        self._validating_since: int | None = None
 
-    def add(self, gap: EpochGap) -> None:
-        """The gap at whose end the next epoch's iterator gave its first batch."""
+    def add(self, gap: EpochGap) -> EpochGap:
+        """The gap at whose end the next epoch's iterator gave its first batch.
+
+        Returns it with what a validation waited for the iterator of the last one in its rest.
+        """
         made_ns = gap.iterator_ns or 0
         if gap.iterator_ns is not None:
             begun_ns = gap.end_ns - gap.hooked_ns - made_ns
             waited_ns = 0 if self._since is None else awaited_ns(begun_ns - self._since, made_ns)
             self.epochs_ns.append(waited_ns)
-        if any(owner == VALIDATION for owner, _ in gap.owners):
-            took_ns = gap.rest_ns - made_ns - gap.hooked_ns
-            waited_ns = awaited_ns(gap.validated_ns, took_ns) if gap.validated_ns else 0
-            self.validations_ns.append(waited_ns)
         self._since = gap.end_ns
+        return gap if gap.validation_ns is None else self._validated(gap, gap.validation_ns, made_ns)
+
+    def _validated(self, gap: EpochGap, validation_ns: int, made_ns: int) -> EpochGap:
+        last, self._validating_since = self._validating_since, None
+        before_ns = after_ns = 0
+        if last is not None:
+            before_ns = awaited_ns(gap.begin_ns - last, gap.unvalidated_ns)
+        if gap.validated_ns:
+            self._validating_since = gap.begin_ns + validation_ns - gap.validated_ns
+            took_ns = gap.rest_ns - made_ns - gap.hooked_ns
+            after_ns = awaited_ns(gap.validated_ns, took_ns)
+        self.validations_ns.append(before_ns + after_ns)
+        return gap.with_less(VALIDATION, before_ns)
 
 
 def awaited_ns(lived_ns: int, took_ns: int) -> int:

@@ -16,6 +16,7 @@ class OpenGap:
         renewed: the executions that follow read from an iterator of their own.
         first_hook: when the first hook began that is called before the next execution.
         validated_ns: from a validation's first execution to its end.
+        validates: when a validation's first hook began.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class OpenGap:
         "first_hook",
         "renewed",
         "validated_ns",
+        "validates",
     )
 
     def __init__(self, step: int, begin: int) -> None:
@@ -33,6 +35,7 @@ class OpenGap:
         self._owners: list[tuple[str, int]] = []
         self._epoch_begins: int | None = None
         self.first_hook: int | None = None
+        self.validates: int | None = None
         self.validated_ns = 0
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
@@ -51,6 +54,7 @@ class OpenGap:
             self.renewed,
             iterator_ns=self._iterator_ns(now),
             validated_ns=self.validated_ns,
+            unvalidated_ns=0 if self.validates is None else self.validates - self.begin,
             hooked_ns=0 if self.first_hook is None else now - self.first_hook,
         )
 

@@ -34,12 +34,12 @@ class Outside:
 
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
+        gap = self._ends.add(gap)
         self._gaps += 1
         self._rests.append(gap.rest_ns)
         self._compiled += gap.compile_ns
         if gap.iterator_ns is not None:
             self._iterators.append(gap.iterator_ns)
-        self._ends.add(gap)
         validation = callbacks = 0
         for owner, spent in gap.owners:
             self._owners[owner] = self._owners.get(owner, 0) + spent

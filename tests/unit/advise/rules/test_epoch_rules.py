@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import tensorflow as tf
 from hand_built import assert_predicts, between_epochs, situation
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,6 +73,34 @@ def test_in_few_epochs_a_fifth_of_the_batches_is_named_and_what_metrics_then_are
     advice = rarer_validation(situation(compute=10.0, context=context))
     assert advice.action == "model.fit(..., validation_steps=80)  # of your validation batches"
     assert advice.reason.endswith("val_ metrics are then those of a part of the data.")
+
+
+STAGE = {"function": "", "parallel": False, "stateful": False, "random": False}
+
+
+def on_data_of(*kinds: str, **settings: Any) -> Recommendation | None:
+    """What is advised in two epochs, with a validation on such a dataset."""
+    chain = [{**STAGE, "kind": kind, "reads_files": False} for kind in kinds]
+    found = {"calls": 2, "executions": 800, "steps": 800, "spent_s": 1.0, "parts_s": {}}
+    found |= {"dataset": {"chains": [chain]}}
+    context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
+    return rarer_validation(situation(compute=10.0, context=context | settings))
+
+
+def test_a_part_of_a_dataset_is_taken_so_that_its_iterator_ends_with_the_validation():
+    advice = on_data_of("tensor_slice", "batch")
+    code, fit = advice.action.split("\n")
+    assert fit == "model.fit(..., validation_data=validation_data)"
+    names = {"validation_data": tf.data.Dataset.range(400)}
+    exec(code, names)
+    assert len(names["validation_data"]) == 80
+
+
+def test_of_a_part_of_a_dataset_no_part_is_advised():
+    assert on_data_of("tensor_slice", "take", "batch") is not None
+    assert on_data_of("tensor_slice", "batch", "take") is None
+    assert on_data_of("tensor_slice", "batch", "take", "prefetch", "options") is None
+    assert on_data_of("tensor_slice", "batch", validation_steps=20) is None
 
 
 def test_validation_that_is_rare_already_is_told_to_be_rarer_still():

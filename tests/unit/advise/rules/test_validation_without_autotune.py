@@ -54,11 +54,19 @@ def test_what_the_ends_of_validations_iterators_take_goes():
     assert (advice.id, advice.of) == ("validation-without-autotune", "whole")
     assert advice.reason == (
         "A validation's iterator ends when the thread that tunes its pipeline wakes, which sleeps "
-        "up to as long as the iterator has lived, and a minute at most. After validations that "
-        "took 0.8 s training waited 1.2 s for it on average, 27% of the training. A stage with "
+        "up to as long as the iterator has lived, and a minute at most. Validations take 0.8 s, "
+        "and training waits 1.2 s for such an end on average, 27% of the training. A stage with "
         "AUTOTUNE then runs as many calls as there are cores, 16 at most. Results stay the same."
     )
     assert advice.evidence == {"waited_ms": pytest.approx(6.0), "share": pytest.approx(6 / 22)}
+
+
+def test_with_validation_steps_it_is_said_how_long_an_iterator_lives():
+    advice = validation_without_autotune(waiting(validation_steps=40))
+    assert (
+        "and a minute at most; with validation_steps=40 it lives until the next validation. "
+        "Validations take"
+    ) in advice.reason
 
 
 def test_on_many_cores_calls_that_are_waited_for_may_be_fewer_then():

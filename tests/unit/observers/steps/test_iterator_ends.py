@@ -51,17 +51,19 @@ def test_nobody_is_said_to_wait_longer_than_it_took_or_than_the_thread_sleeps(li
     assert found <= min(lived + FIRST_NS, LONGEST_NS) + 200 * MS
 
 
-def gap(begin_ms, validated_ms=0, rest_ms=0, iterator_ms=None, hooked_ms=0):
+def gap(begin_ms, validated_ms=0, rest_ms=0, iterator_ms=None, hooked_ms=0, unvalidated_ms=0):
     """A validation, Keras's own work with the making of an iterator in it, first hooks."""
-    owners = ((VALIDATION, validated_ms * MS),) if validated_ms else ()
+    validation_ms = unvalidated_ms + validated_ms
+    owners = ((VALIDATION, validation_ms * MS),) if validation_ms else ()
     return EpochGap(
         40,
         begin_ms * MS,
-        (begin_ms + validated_ms + rest_ms) * MS,
+        (begin_ms + validation_ms + rest_ms) * MS,
         owners,
         iterator_ns=None if iterator_ms is None else iterator_ms * MS,
         validated_ns=validated_ms * MS,
         hooked_ns=hooked_ms * MS,
+        unvalidated_ns=unvalidated_ms * MS,
     )
 
 
@@ -92,3 +94,22 @@ def test_hooks_before_an_epoch_s_first_batch_are_no_part_of_a_wait():
     assert ends_of(gap(1000, 330, 302, 2, hooked_ms=300)) == ([0.0], [0.0])
     first, second = gap(1000, 990, 10, 3), gap(2700, 300, 310, 268, hooked_ms=40)
     assert ends_of(first, second) == ([0.0, 268.0], [0.0, 0.0])
+
+
+def test_with_validation_steps_an_iterator_ends_as_the_next_validation_begins():
+    # The first one's begins to give batches at 1,010 ms; 2,550 ms later its thread tunes again.
+    first, second = gap(1000, 300, 2, 1, unvalidated_ms=10), gap(3000, 300, 2, 1, unvalidated_ms=560)
+    assert ends_of(first, second) == ([0.0, 0.0], [0.0, 560.0])
+    third = gap(3000, 300, 2, 1, unvalidated_ms=300)
+    assert ends_of(first, third) == ([0.0, 0.0], [0.0, 0.0])
+    # Not that of the validation before the last one.
+    assert ends_of(first, gap(2000), second)[1] == [0.0, 560.0]
+
+
+def test_such_a_wait_is_the_rest_s_and_no_validation_s():
+    ends = IteratorEnds()
+    first, second = gap(1000, 300, 2, 1, unvalidated_ms=10), gap(3000, 300, 2, 1, unvalidated_ms=560)
+    assert ends.add(first) == first
+    found = ends.add(second)
+    assert (found.validation_ns, found.rest_ns) == (300 * MS, 562 * MS)
+    assert found.total_ns == second.total_ns

@@ -281,6 +281,19 @@ def test_after_the_last_epoch_the_gap_ends_where_training_does(timeline):
     assert timeline.take_epoch_gaps() == [EpochGap(1, 118, 130, followed=False)]
 
 
+@pytest.mark.parametrize(("hooked", "unvalidated"), [(125, 7), (None, 0)])
+def test_what_lies_before_a_validation_s_first_hook_is_known_where_it_has_one(
+    timeline, hooked, unvalidated
+):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.validates(hooked)
+    timeline.outside(VALIDATION, None, 150)
+    timeline.close(160)
+    (gap,) = timeline.take_epoch_gaps()
+    assert (gap.unvalidated_ns, gap.validation_ns) == (unvalidated, 32)
+
+
 def test_a_validation_that_is_cut_off_leaves_no_gap(timeline):
     for step, begin in enumerate((100, 200)):
         execute(timeline, begin, step=step)
