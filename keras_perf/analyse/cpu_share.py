@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.metrics.host_metrics import CORE_WAIT
 
 LEAST_SHARE = 0.2
 """However busy the machine is: sampling tells no more of it."""
@@ -35,3 +36,20 @@ def share_of_cores(summary: Summary) -> float:
     own_pct = used_pct(summary) / cores
     others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
     return max(LEAST_SHARE, 1 - others)
+
+
+def wanted_ms(summary: Summary, cpu_ms: float) -> float:
+    """What of a step a process would compute on cores that it had alone, or waits for one.
+
+    Where the system does not tell what threads waited for a core, others are taken to leave as
+    much of the cores as they left; a process that sleeps leaves it to them, so that this is too
+    much.
+
+    Arguments:
+        summary: of the run.
+        cpu_ms: what the process computes in a step.
+    """
+    waited_pct = summary.sensors.get(CORE_WAIT)
+    if waited_pct is None:
+        return cpu_ms / share_of_cores(summary)
+    return cpu_ms + waited_pct / 100 * summary.step_ms

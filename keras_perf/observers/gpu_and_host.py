@@ -7,6 +7,7 @@ from collections.abc import Callable
 from keras_perf.observers.asking import answers, unwarned
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.nvml.reader import NvmlReader
+from keras_perf.observers.sensors.core_wait import core_waits
 from keras_perf.observers.sensors.disk_and_network import DiskAndNetworkReader
 from keras_perf.observers.sensors.host import HostReader
 from keras_perf.observers.sensors.interpreter_wait import InterpreterReader
@@ -53,8 +54,8 @@ class GpuHostSampler:
             if self._gpus.doubt:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
-        readers += [python_threads(), child_processes(), DiskAndNetworkReader()]
-        readers.append(InterpreterReader())
+        readers += [python_threads(), child_processes(), core_waits()]
+        readers += [DiskAndNetworkReader(), InterpreterReader()]
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

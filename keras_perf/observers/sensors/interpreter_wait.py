@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from statistics import fmean
+
+from keras_perf.observers.sensors.core_wait import CoreWait
 
 PROBES = 5
 """Tries of one reading: who comes at the right moment does not wait."""
@@ -26,8 +27,7 @@ class InterpreterReader:
     5 ms; otherwise 0.1 ms and less, which is the system's timer.
 
     What it waits for a core, where more threads than cores are at work, is taken off as Linux
-    tells it (run_delay, the second figure of /proc/<pid>/schedstat, documented in the kernel's
-    sched-stats).
+    tells it.
 
     Cannot see: which thread holds it; elsewhere than on Linux, that it waited for a core. Python
     built without the GIL has nothing to wait for.
@@ -64,29 +64,3 @@ class InterpreterReader:
     def close(self) -> None:
         """Closes the file."""
         self._core_wait.close()
-
-
-class CoreWait:
-    """For how long the thread that asked first could have run, but had no core.
-
-    Its file stays open: to open, read and close it lets go of the interpreter six times, and each
-    time training's thread and this one hand it to each other.
-    """
-
-    def __init__(self) -> None:
-        self._file: int | None = None
-
-    def seconds(self) -> float:
-        """In all; 0 where nobody tells."""
-        try:
-            if self._file is None:
-                self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-            return int(os.pread(self._file, 100, 0).split()[1]) / 1e9
-        except (OSError, ValueError, IndexError):
-            return 0.0
-
-    def close(self) -> None:
-        """Gives the file back; safe to call twice."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None

@@ -5,66 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from multiprocessing import process
 
-Clock = Callable[[], float]
-ComputedNs = Callable[[int], int]
+from keras_perf.observers.sensors.times_reader import Clock, CountedNs, TimesReader
 
 NOT_TOLD = "keras_perf", "Dummy-"
 """How the names of our own threads begin, and of those that others than Python have started."""
 
 
-class StartedReader:
-    """CPU use over the time since the call before, of all that run now.
-
-    Linux tells for how long each of them has computed.
-
-    Arguments:
-        tag: of what is read.
-        running: numbers that the system has given them.
-        computed_ns: of the one with this number; 0 where it has ended.
-        told: the system tells.
-        clock: monotonic seconds.
-
-    Cannot see: what one did between its last reading and its end; anything elsewhere than on Linux.
-    """
-
-    def __init__(
-        self,
-        tag: str,
-        running: Callable[[], Iterable[int]],
-        computed_ns: ComputedNs,
-        *,
-        told: bool,
-        clock: Clock,
-    ) -> None:
-        self._tag, self._running, self._computed_ns = tag, running, computed_ns
-        self._told, self._clock = told, clock
-        self._before: dict[int, int] | None = None
-        self._since = 0.0
-
-    def read(self) -> dict[str, float]:
-        """Tag → percent of one CPU; nothing at first, and where the system does not tell."""
-        if not self._told:
-            return {}
-        now = self._clock()
-        counts = {number: self._computed_ns(number) for number in self._running()}
-        seconds = now - self._since
-        before, self._before, self._since = self._before, counts, now
-        if before is None or seconds <= 0:
-            return {}
-        # One that is new has done all of it since; a number is given again.
-        done_ns = sum(max(0, ns - before.get(number, 0)) for number, ns in counts.items())
-        return {self._tag: done_ns / 1e7 / seconds}
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
 def python_threads(
-    clock: Clock = time.monotonic, computed_ns: ComputedNs | None = None
-) -> StartedReader:
+    clock: Clock = time.monotonic, computed_ns: CountedNs | None = None
+) -> TimesReader:
     """Of the threads of Python that are younger than the reader.
 
     Such threads make the batches of a `PyDataset` with workers, for one: Keras starts them with
@@ -80,14 +32,12 @@ def python_threads(
             if thread.native_id is not None and thread.ident not in others and not ours:
                 yield thread.native_id
 
-    return StartedReader(
-        "host/python_threads_cpu_pct", younger, computed_ns, told=told, clock=clock
-    )
+    return TimesReader("host/python_threads_cpu_pct", younger, computed_ns, told=told, clock=clock)
 
 
 def child_processes(
-    clock: Clock = time.monotonic, computed_ns: ComputedNs | None = None
-) -> StartedReader:
+    clock: Clock = time.monotonic, computed_ns: CountedNs | None = None
+) -> TimesReader:
     """Of the processes that `multiprocessing` has started here.
 
     Such processes make the batches of a `PyDataset` with `use_multiprocessing`, of a torch
@@ -96,7 +46,7 @@ def child_processes(
     """
     computed_ns = computed_ns or _of_process
     told = computed_ns(os.getpid()) > 0 and _children() is not None
-    return StartedReader(
+    return TimesReader(
         "host/child_processes_cpu_pct", _of_children, computed_ns, told=told, clock=clock
     )
 

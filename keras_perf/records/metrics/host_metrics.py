@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras_perf.records.metrics.metric import Metric
 
 PROCESS_MEMORY = "host/process_memory_mib"
+CORE_WAIT = "host/process_core_wait_pct"
 
 HOST_METRICS = (
     Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
@@ -13,6 +14,14 @@ HOST_METRICS = (
         "%",
         "CPU use of this process; 100 is one logical CPU.",
         "Child processes are not counted: see host/child_processes_cpu_pct.",
+    ),
+    Metric(
+        CORE_WAIT,
+        "%",
+        "For how long threads of this process could have run, but had no core; 100 is one of them "
+        "for all of the time.",
+        "Read where the process has one core; what a thread did between its last reading and its "
+        "end; Linux only.",
     ),
     Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
     Metric(

@@ -156,7 +156,7 @@ def stalls(*batches):
 def test_steps_that_become_slower_are_captured(tmp_path):
     """Single steps may be slow by themselves on a busy machine, and are captured too."""
     usual_ms = programs.usual_step_ms()
-    slower = SlowFrom(150, FAR, 8 * usual_ms)
+    slower = SlowFrom(150, FAR, 16 * usual_ms)
     arguments = {"on_slow_step": 2.0, "max_captures": 50, "cooldown_s": 0.3}
     fit(tmp_path, programs.Sleeper(2 * usual_ms), slower, **arguments)
     [found] = [c for c in captures(tmp_path) if "times the usual" in c["reason"]]

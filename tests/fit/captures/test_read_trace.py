@@ -55,13 +55,17 @@ def slow_data(batches, sleeps):
     return programs.dataset(batches).map(through_python).with_options(options)
 
 
-def fit(log_dir, steps_per_execution=1):
-    """A fit that sleeps for each batch and after each execution, with a trace of 20 executions.
-
-    Long beside a step, which an execution of several computes while it waits for the next batch.
+def before_batches():
+    """Long beside a step, which an execution of several computes while it waits for the next batch,
+    and beside what a busy machine lets a thread wait that wakes.
     """
+    return Sleeps(max(0.003, 3e-3 * programs.usual_step_ms()))
+
+
+def fit(log_dir, steps_per_execution=1):
+    """A fit that sleeps for each batch and after each execution, with a trace of 20 executions."""
     network = programs.model(steps_per_execution=steps_per_execution)
-    in_input, after = Sleeps(max(0.003, 3e-3 * programs.usual_step_ms())), Sleeps(0.002)
+    in_input, after = before_batches(), Sleeps(0.002)
     active_steps = 20 * steps_per_execution
     callbacks = [
         SleepsAfterSteps(after),
@@ -248,7 +252,7 @@ def test_a_trace_of_a_loop_of_ones_own_is_read(tmp_path):
         gradients = tape.gradient(loss, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
 
-    sleeps = Sleeps(0.003)
+    sleeps = before_batches()
     for x, y in programs.dataset(2):
         train_step(x, y)
     tf.profiler.experimental.start(str(tmp_path))

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-import threading
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +20,6 @@ from keras_perf.observers.sensors.interpreter_wait import (
     EVERY_S,
     PAUSE_S,
     PROBES,
-    CoreWait,
     InterpreterReader,
 )
 
@@ -86,38 +80,6 @@ def test_what_a_try_waited_for_a_core_is_taken_off():
     reader = InterpreterReader(lambda: now[0], sleep, core)
     # Of 5 ms each time 4, 0, 1, 0 and 0 were for a core.
     assert reader.read() == {"host/interpreter_wait_ms": pytest.approx(4.0)}
-
-
-def test_what_this_thread_waited_for_a_core_is_known_or_nothing():
-    core = CoreWait()
-    assert core.seconds() >= 0.0
-    core.close()
-    core.close()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-def test_it_is_this_thread_s_and_grows_where_threads_share_a_core():
-    mine, ends, core = os.sched_getaffinity(0), threading.Event(), CoreWait()
-
-    def busy():
-        os.sched_setaffinity(0, {min(mine)})
-        much = bytes(10_000_000)
-        while not ends.is_set():
-            hashlib.sha256(much)  # without the interpreter
-
-    other = threading.Thread(target=busy)
-    os.sched_setaffinity(0, {min(mine)})
-    other.start()
-    try:
-        before, until = core.seconds(), time.monotonic() + 20
-        while core.seconds() <= before and time.monotonic() < until:
-            pass
-        assert core.seconds() > before
-    finally:
-        os.sched_setaffinity(0, mine)
-        ends.set()
-        other.join()
-        core.close()
 
 
 def test_asked_again_at_once_it_has_nothing_new():

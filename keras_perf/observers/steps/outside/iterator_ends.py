@@ -59,15 +59,17 @@ class IteratorEnds:
             waited_ns = 0 if self._since is None else awaited_ns(begun_ns - self._since, made_ns)
             self.epochs_ns.append(waited_ns)
         self._since = gap.end_ns
-        return gap if gap.validation_ns is None else self._validated(gap, gap.validation_ns, made_ns)
+        return (
+            gap if gap.validation_ns is None else self._validated(gap, gap.validation_ns, made_ns)
+        )
 
-    def _validated(self, gap: EpochGap, validation_ns: int, made_ns: int) -> EpochGap:
+    def _validated(self, gap: EpochGap, spent_ns: int, made_ns: int) -> EpochGap:
         last, self._validating_since = self._validating_since, None
         before_ns = after_ns = 0
         if last is not None:
             before_ns = awaited_ns(gap.begin_ns - last, gap.unvalidated_ns)
         if gap.validated_ns:
-            self._validating_since = gap.begin_ns + validation_ns - gap.validated_ns
+            self._validating_since = gap.begin_ns + spent_ns - gap.validated_ns
             took_ns = gap.rest_ns - made_ns - gap.hooked_ns
             after_ns = awaited_ns(gap.validated_ns, took_ns)
         self.validations_ns.append(before_ns + after_ns)

@@ -58,6 +58,19 @@ def test_what_computes_or_may_compute_is_left_alone(name, cpu_pct):
     assert interleave(found) is None
 
 
+CROWDED = {"host/cpu_pct": 100.0}
+"""Others use what this process leaves."""
+
+
+@pytest.mark.parametrize(("waited_pct", "advised"), [(5.0, True), (29.0, True), (31.0, False)])
+def test_beside_busy_processes_what_sleeps_is_told_from_what_has_no_core(waited_pct, advised):
+    stages = [stage("Map", 9.0), stage("Prefetch", 0.0)]
+    sensors = CROWDED | {"host/process_core_wait_pct": waited_pct}
+    assert (parallel_map(alone(stages=stages, sensors=sensors)) is not None) is advised
+    # Where the system does not tell, the others may have kept it from computing.
+    assert parallel_map(alone(stages=stages, sensors=CROWDED)) is None
+
+
 def test_what_a_callback_waits_for_is_not_the_input_s_waiting():
     found = situation(
         input_wait=2.0,

@@ -17,6 +17,7 @@ OF_PYTHON = (
     "host/interpreter_wait_ms",
     "host/python_threads_cpu_pct",
     "host/child_processes_cpu_pct",
+    "host/process_core_wait_pct",
 )
 TAGS = [m.tag for m in HOST_METRICS if m.tag not in OF_PYTHON]
 """Of the host, without what other readers tell."""

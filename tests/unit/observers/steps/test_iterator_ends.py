@@ -96,20 +96,30 @@ def test_hooks_before_an_epoch_s_first_batch_are_no_part_of_a_wait():
     assert ends_of(first, second) == ([0.0, 268.0], [0.0, 0.0])
 
 
+BEGAN = gap(1000, 300, 2, 1, unvalidated_ms=10)
+WAITED = gap(3000, 300, 2, 1, unvalidated_ms=560)
+
+
 def test_with_validation_steps_an_iterator_ends_as_the_next_validation_begins():
     # The first one's begins to give batches at 1,010 ms; 2,550 ms later its thread tunes again.
-    first, second = gap(1000, 300, 2, 1, unvalidated_ms=10), gap(3000, 300, 2, 1, unvalidated_ms=560)
+    first, second = (
+        gap(1000, 300, 2, 1, unvalidated_ms=10),
+        gap(3000, 300, 2, 1, unvalidated_ms=560),
+    )
     assert ends_of(first, second) == ([0.0, 0.0], [0.0, 560.0])
     third = gap(3000, 300, 2, 1, unvalidated_ms=300)
-    assert ends_of(first, third) == ([0.0, 0.0], [0.0, 0.0])
+    assert ends_of(BEGAN, third) == ([0.0, 0.0], [0.0, 0.0])
     # Not that of the validation before the last one.
-    assert ends_of(first, gap(2000), second)[1] == [0.0, 560.0]
+    assert ends_of(BEGAN, gap(2000), WAITED)[1] == [0.0, 560.0]
 
 
 def test_such_a_wait_is_the_rest_s_and_no_validation_s():
     ends = IteratorEnds()
-    first, second = gap(1000, 300, 2, 1, unvalidated_ms=10), gap(3000, 300, 2, 1, unvalidated_ms=560)
+    first, second = (
+        gap(1000, 300, 2, 1, unvalidated_ms=10),
+        gap(3000, 300, 2, 1, unvalidated_ms=560),
+    )
     assert ends.add(first) == first
     found = ends.add(second)
     assert (found.validation_ns, found.rest_ns) == (300 * MS, 562 * MS)
-    assert found.total_ns == second.total_ns
+    assert found.total_ns == WAITED.total_ns

@@ -1,0 +1,79 @@
+"""Reads for how long threads could have run, but had no core: Linux's run_delay.
+
+It is the second figure of /proc/<pid>/task/<tid>/schedstat (the kernel's sched-stats).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+from keras_perf.observers.sensors.times_reader import Clock, CountedNs, TimesReader
+from keras_perf.observers.usable_cores import usable_cores
+from keras_perf.records.metrics.host_metrics import CORE_WAIT
+
+EVERY_S = 0.5
+"""Reading takes half a millisecond."""
+
+
+class CoreWait:
+    """For how long the thread that asked first could have run, but had no core.
+
+    Its file stays open: to open, read and close it lets go of the interpreter six times, and each
+    time training's thread and this one hand it to each other.
+    """
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+
+    def seconds(self) -> float:
+        """In all; 0 where nobody tells."""
+        try:
+            if self._file is None:
+                self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+            return int(os.pread(self._file, 100, 0).split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            return 0.0
+
+    def close(self) -> None:
+        """Gives the file back; safe to call twice."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def core_waits(
+    clock: Clock = time.monotonic,
+    waited_ns: CountedNs | None = None,
+    cores: int | None = None,
+) -> TimesReader:
+    """Of all threads of this process, where it has one core.
+
+    There it tells what sleeps from what other processes keep from computing. With more cores
+    threads are many, and to read them all takes long.
+
+    Arguments:
+        clock: monotonic seconds.
+        waited_ns: of the thread with this number; the system's by default.
+        cores: that the process may use; those of the system by default.
+    """
+    waited_ns = waited_ns or _of_thread
+    told = (cores or usable_cores()) == 1 and waited_ns(threading.get_native_id()) > 0
+    return TimesReader(CORE_WAIT, _threads, waited_ns, told=told, clock=clock, every_s=EVERY_S)
+
+
+def _threads() -> Iterator[int]:
+    try:
+        yield from map(int, os.listdir("/proc/self/task"))
+    except OSError:
+        return
+
+
+def _of_thread(number: int) -> int:
+    try:
+        with open(f"/proc/self/task/{number}/schedstat", "rb") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
