@@ -7,7 +7,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
-from keras_perf.records.figures import counted, in_ms, in_percent
+from keras_perf.records.figures import counted, in_ms, in_percent, in_s
 from keras_perf.records.run.library import is_tuned
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -38,8 +38,11 @@ AGAIN = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n"
 OF_THE_LAST = (
     ": most of it for the end of the last one, while the thread that tunes tf.data's pipeline "
     "sleeps, for up to as long as the iterator has lived, and a minute at most. One such wait "
-    "stays, before fit returns"
+    "stays, before fit returns: up to {}"
 )
+
+LONGEST_WAIT_MS = 60e3
+"""For the end of an iterator that has lived for longer."""
 
 
 def _repeats(facts: RunFacts, _: Recommendation) -> bool:
@@ -55,11 +58,17 @@ def one_iterator(situation: Situation) -> Recommendation | None:
     if not steps or share < WORTH:
         return None
 
+    last_ms = _last_end_ms(situation, iterator_ms)
+
     def change(model: StepModel, optimism: float) -> StepModel:
+        spared_ms = iterator_ms + last_ms * min(0.0, optimism)
         # An iterator's first batch is waited for, however quick the pipeline is.
-        return _less_rest(model, iterator_ms).with_rest(
+        return _less_rest(model, spared_ms).with_rest(
             {"get_next": 1 - WAITS_THAT_GO * (1 + optimism)}
         )
+
+    ends = _ends_ms(situation) > iterator_ms / 2
+    of_the_last = OF_THE_LAST.format(in_s(last_ms * facts.length.steps / 1e3)) if ends else ""
 
     return predicted(
         model,
@@ -68,8 +77,8 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         reason=(
             f"Each epoch of {counted(steps, 'step')} begins with the making of a new iterator, "
             f"which takes {in_ms(iterator_ms * steps)}, {in_percent(share)} of the training"
-            f"{OF_THE_LAST if _ends_ms(situation) > iterator_ms / 2 else ''}. Keras keeps the "
-            "iterator of data without an end, and epochs stay as they are."
+            f"{of_the_last}. Keras keeps the iterator of data without an end, and epochs stay as "
+            "they are."
         ),
         action=f"{_of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})",
         evidence={"iterator_ms": iterator_ms, "share": share},
@@ -160,6 +169,17 @@ def _ends_ms(situation: Situation) -> float:
         return 0.0
     spent_ms = 1e3 * (known.usual_iterator_end_s or 0.0) * (known.epoch_gaps - 1)
     return spent_ms / facts.length.steps
+
+
+def _last_end_ms(situation: Situation, spared_ms: float) -> float:
+    """For each step, how long fit may wait at its end for an iterator that lives through it.
+
+    0 where no such wait was seen: then how often there is one is not known.
+    """
+    if not _ends_ms(situation):
+        return 0.0
+    lives_ms = situation.model.training_ms - spared_ms
+    return min(lives_ms, LONGEST_WAIT_MS / situation.facts.length.steps)
 
 
 def _first_hooks_ms(situation: Situation) -> float:
