@@ -21,35 +21,32 @@ def used_pct(summary: Summary) -> float:
     return sum(summary.sensors.get(tag, 0.0) for tag in tags)
 
 
+def used_by_others(summary: Summary) -> float:
+    """Share of the CPUs (0 to 0.8) that other processes used; 0 where nothing was sampled.
+
+    What it cannot see: of the processes that the training has started, those that
+    `host/child_processes_cpu_pct` does not count.
+    """
+    own_pct = used_pct(summary) / summary.facts.machine.cores
+    others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
+    return min(1 - LEAST_SHARE, others)
+
+
 def crowded(summary: Summary) -> bool:
     """Other processes used enough of the CPUs to be told of."""
-    return 1 - share_of_cores(summary) > NOTICED
+    return used_by_others(summary) > NOTICED
 
 
 def share_of_cores(summary: Summary) -> float:
     """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.
 
-    1 where nothing was sampled. What it cannot see: of the processes that the training has started,
-    those that `host/child_processes_cpu_pct` does not count.
+    It is what they left, or, if that is more, the share of the time for which threads of this
+    process ran of that in which they could have: what sleeps leaves its core to others, which give
+    it back when it wakes. The latter where Linux has told of it (`host/process_core_wait_pct`).
+
+    What it cannot see: that threads waited for a core that others of the same process had.
     """
-    cores = summary.facts.machine.cores
-    own_pct = used_pct(summary) / cores
-    others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
-    return max(LEAST_SHARE, 1 - others)
-
-
-def wanted_ms(summary: Summary, cpu_ms: float) -> float:
-    """What of a step a process would compute on cores that it had alone, or waits for one.
-
-    Where the system does not tell what threads waited for a core, others are taken to leave as
-    much of the cores as they left; a process that sleeps leaves it to them, so that this is too
-    much.
-
-    Arguments:
-        summary: of the run.
-        cpu_ms: what the process computes in a step.
-    """
+    ran_pct = summary.sensors.get("host/process_cpu_pct", 0.0)
     waited_pct = summary.sensors.get(CORE_WAIT)
-    if waited_pct is None:
-        return cpu_ms / share_of_cores(summary)
-    return cpu_ms + waited_pct / 100 * summary.step_ms
+    given = ran_pct / (ran_pct + waited_pct) if waited_pct else 0.0
+    return max(LEAST_SHARE, 1 - used_by_others(summary), given)

@@ -144,6 +144,7 @@ class StepGapDetector(ObservingCallback):
 
     def epoch_gap_ends(self, gap: EpochGap) -> None:
         """Adds it to what lies outside of the steps."""
+        gap = self._outside.ends.add(gap)
         self._judge({})
         self._outliers.add_gap(gap)
         self._hooks.add(gap.owners)

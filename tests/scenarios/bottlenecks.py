@@ -289,10 +289,10 @@ class EpochHook(keras.callbacks.Callback):
     verdicts=("input-bound",),
     top="parallel-map",
     part="input_wait",
-    injected_ms=6.0,
+    injected_ms=15.0,
     by_the_clock=True,
 )
-def slow_sequential_map(callbacks: Callbacks, *, ms: float = 6.0) -> None:
+def slow_sequential_map(callbacks: Callbacks, *, ms: float = 15.0) -> None:
     """A map waits for storage, one batch after the other."""
     data = batches(150).map(slept(ms)).prefetch(2)
     mlp().fit(data, verbose=0, shuffle=False, callbacks=callbacks)
@@ -316,13 +316,13 @@ def parallel_map_that_fills_the_cores(callbacks: Callbacks) -> None:
     verdicts=("input-bound",),
     top="interleave",
     part="input_wait",
-    injected_ms=6.0,
+    injected_ms=18.0,
     by_the_clock=True,
 )
-def many_small_files(callbacks: Callbacks, *, ms: float = 6.0) -> None:
+def many_small_files(callbacks: Callbacks, *, ms: float = 18.0) -> None:
     """Each file holds one batch and takes a while to open; they are read one after the other."""
     with tempfile.TemporaryDirectory() as folder:
-        files = [str(Path(folder, f"{place:03}.tfrecord")) for place in range(150)]
+        files = [str(Path(folder, f"{place:03}.tfrecord")) for place in range(120)]
         for file in files:
             with tf.io.TFRecordWriter(file) as out:
                 for _ in range(8):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import crowded
+from keras_perf.analyse.cpu_share import crowded, used_by_others
 from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import counted, in_ms, in_percent
@@ -35,7 +35,7 @@ def waits_for_others(situation: Situation) -> str:
 
 
 def _by_others(situation: Situation, what: str) -> str:
-    taken = in_percent(1 - situation.share_of_cores)
+    taken = in_percent(used_by_others(situation.summary))
     return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
 
 

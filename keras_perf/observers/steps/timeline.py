@@ -182,7 +182,7 @@ class Timeline:
         """
         self._validates = True
         if self._gap is not None:
-            self._gap.validates = hooked
+            self._gap.validation_hook = hooked
 
     def validated(self, found: Inference | None) -> None:
         """What is known of the validation, which is over; None where nothing is."""

@@ -8,7 +8,12 @@ PROCESS_MEMORY = "host/process_memory_mib"
 CORE_WAIT = "host/process_core_wait_pct"
 
 HOST_METRICS = (
-    Metric("host/cpu_pct", "%", "Share of all logical CPUs in use.", "Every process counts."),
+    Metric(
+        "host/cpu_pct",
+        "%",
+        "Share of the logical CPUs in use that this process may run on.",
+        "Every process counts; a limit of CPU time is not seen.",
+    ),
     Metric(
         "host/process_cpu_pct",
         "%",
@@ -20,8 +25,8 @@ HOST_METRICS = (
         "%",
         "For how long threads of this process could have run, but had no core; 100 is one of them "
         "for all of the time.",
-        "Read where the process has one core; what a thread did between its last reading and its "
-        "end; Linux only.",
+        "Read where the process has one core, on Linux; not seen is what a thread waited between "
+        "its last reading and its end.",
     ),
     Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
     Metric(

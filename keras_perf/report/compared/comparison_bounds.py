@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from keras_perf.analyse.change import Change
-from keras_perf.analyse.cpu_share import NOTICED, share_of_cores
+from keras_perf.analyse.cpu_share import NOTICED, used_by_others
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -43,7 +43,7 @@ def may_be_chance(change: Change, timed: str, bounds: tuple[float, float]) -> st
 
 def unequal_load(before: Summary, after: Summary) -> str:
     """A sentence where other processes used the CPUs in one of the runs; "" elsewhere."""
-    busy = [1 - share_of_cores(run) for run in (before, after)]
+    busy = [used_by_others(run) for run in (before, after)]
     if max(busy) <= NOTICED:
         return ""
     return (

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observers.steps.outside.iterator_ends import IteratorEnds
 from keras_perf.read.fits import fits_of
 
 
@@ -54,3 +55,41 @@ def test_ends_of_iterators_take_no_longer_than_what_they_lie_in(tuned, tmp_path)
     assert 0 <= outside.usual_validation_end_s <= outside.usual_epoch_rest_s
     if max(*clock.waited_s, *clock.behind_s) < 0.02:
         assert (outside.usual_iterator_end_s, outside.usual_validation_end_s) == (0, 0)
+
+
+class UntilValidations(keras.callbacks.Callback):
+    """Nanoseconds from an epoch's last step to the first hook of its validation."""
+
+    def __init__(self):
+        super().__init__()
+        self.before_ns, self.stepped = [], 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.stepped = time.perf_counter_ns()
+
+    def on_test_begin(self, logs=None):
+        self.before_ns.append(time.perf_counter_ns() - self.stepped)
+
+
+def test_what_lies_before_a_validation_s_first_hook_is_no_more_than_it_took(tmp_path, monkeypatch):
+    gaps, add, clock = [], IteratorEnds.add, UntilValidations()
+
+    def noted(ends, gap):
+        gaps.append(gap)
+        return add(ends, gap)
+
+    monkeypatch.setattr(IteratorEnds, "add", noted)
+    programs.model().fit(
+        programs.dataset(20),
+        epochs=4,
+        verbose=0,
+        shuffle=False,
+        validation_data=programs.dataset(20),
+        validation_steps=5,
+        callbacks=[kp.StepGapDetector(tmp_path), clock],
+    )
+    found = [gap for gap in gaps if gap.validation_ns is not None]
+    assert len(found) == len(clock.before_ns) == 4
+    for gap, before_ns in zip(found, clock.before_ns, strict=True):
+        assert 0 < gap.unvalidated_ns <= before_ns
+        assert gap.unvalidated_ns + gap.validated_ns < gap.validation_ns

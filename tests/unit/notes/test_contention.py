@@ -49,6 +49,18 @@ def test_what_others_leave_is_never_nothing():
     assert left(90.0, 160.0, 400.0) == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize(
+    ("waited_pct", "left"), [(0.0, 0.2), (10.0, 0.5), (20.0, 1 / 3), (90.0, 0.2)]
+)
+def test_what_a_process_was_given_when_it_asked_may_be_more_than_others_left(waited_pct, left):
+    sensors = {"host/cpu_pct": 100.0, "host/process_cpu_pct": 10.0}
+    sensors |= {"host/process_core_wait_pct": waited_pct}
+    run = summary(compute=1.0, sensors=sensors, context={"cpu_count": 1})
+    assert share_of_cores(run) == pytest.approx(left)
+    assert "Other processes" in str(diagnosis_of(run))
+    assert "used 80% of the CPUs" in str(diagnosis_of(run))
+
+
 def test_a_thread_that_is_neither_callback_nor_input_is_told_of():
     [note] = notes(HELD, compute=10.0)
     assert "neither a callback nor the input pipeline, runs Python code without a pause" in note

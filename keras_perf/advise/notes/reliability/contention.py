@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
 from keras_perf.advise.step.interpreter import OF_OTHERS
-from keras_perf.analyse.cpu_share import crowded
+from keras_perf.analyse.cpu_share import crowded, used_by_others
 from keras_perf.records.figures import in_ms, in_percent
 
 CLEARLY_HELD_MS = 1.0
@@ -20,9 +20,10 @@ def load_of_others(situation: Situation) -> str:
         return ""
     known = "host/child_processes_cpu_pct" in situation.summary.sensors
     others = "Other processes" if known else "Other processes (including this training's children)"
+    used = in_percent(used_by_others(situation.summary))
     return (
-        f"{others} used {in_percent(1 - situation.share_of_cores)} of the CPUs, so CPU work took "
-        "longer, and predicted gains have wider bounds."
+        f"{others} used {used} of the CPUs, so CPU work took longer, and predicted gains have "
+        "wider bounds."
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -21,9 +23,6 @@ WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
 BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
-
-AFTER_A_PART = "prefetch", "options"
-"""Stages that change no batch, and may stand behind the one that takes a part."""
 
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
@@ -54,12 +53,12 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
         begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
-        return _validated_less(model, begun_ms, least, rarer=rarer, optimism=optimism)
+        left = _left_of_validations(least, rarer=rarer, optimism=optimism)
+        ends = left if recorded.validations_end_at_once else 1.0
+        return _validated_less(model, begun_ms, left, ends, optimism)
 
     each = _each_validation(situation)
-    title, then, action = (
-        _in_fewer_epochs(advised) if rarer else _on_less_data(situation, each.get("batches"))
-    )
+    title, then, action = _in_fewer_epochs(advised) if rarer else _on_less_data(situation, each)
     return predicted(
         model,
         change,
@@ -80,26 +79,33 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     )
 
 
-def _validated_less(
-    model: StepModel, begun_ms: float, least: float, *, rarer: bool, optimism: float
-) -> StepModel:
+def _left_of_validations(least: float, *, rarer: bool, optimism: float) -> float:
     """With `rarer` in fewer epochs, else in each of them on fewer batches, at least a share."""
     left = max(least, 1 / RARER * (1 - 0.2 * optimism))
     if not rarer and optimism < 0:
         # At worst it is what a validation takes whatever its length.
         left += -optimism * (1 - left)
+    return left
+
+
+def _validated_less(
+    model: StepModel, begun_ms: float, left: float, ends: float, optimism: float
+) -> StepModel:
+    """With these shares of the validations, and of the waits for the ends of their iterators."""
     rest_ms = model.outside.get("epoch_rest", 0.0)
     gone = begun_ms * (1 - left) * (1 + optimism) / 2
     rest = 1 - gone / rest_ms if rest_ms else 1.0
-    return model.with_outside({"validation": left, "validation_ends": left, "epoch_rest": rest})
+    return model.with_outside({"validation": left, "validation_ends": ends, "epoch_rest": rest})
 
 
 def _on_a_part(situation: Situation) -> bool:
-    """Validation is on a part of its data, told by `validation_steps` or a `take` at the end."""
+    """Validation is on a part of its data, told by `validation_steps` or `take` of its batches."""
     found = situation.facts.inference.get(VALIDATION)
     written = found.dataset.chains[0] if found is not None and found.dataset is not None else ()
-    kinds = [stage.kind for stage in written if stage.kind not in AFTER_A_PART]
-    return bool(situation.facts.settings.validation_steps) or kinds[-1:] == ["take"]
+    kinds = [stage.kind for stage in written]
+    batches = [place for place, kind in enumerate(kinds) if kind.endswith("batch")]
+    taken = "take" in kinds[batches[-1] if batches else 0 :]
+    return bool(situation.facts.settings.validation_steps) or taken
 
 
 def _in_fewer_epochs(every: int) -> tuple[str, str, str]:
@@ -109,20 +115,28 @@ def _in_fewer_epochs(every: int) -> tuple[str, str, str]:
     return title, then, f"model.fit(..., validation_freq={every})"
 
 
-def _on_less_data(situation: Situation, batches: float | None) -> tuple[str, str, str]:
+def _on_less_data(situation: Situation, each: Mapping[str, float]) -> tuple[str, str, str]:
     """The same, where there are too few epochs to let some pass."""
     found = situation.facts.inference.get(VALIDATION)
-    steps = f"max(1, batches // {RARER})" if batches is None else max(1, int(batches) // RARER)
+    steps, rows = (_a_part(each.get(name), name) for name in ("batches", "examples"))
     code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
+    given = "model.fit(..., validation_data=validation_data)"
     if found is not None and found.dataset is not None:
-        # With validation_steps the iterator would live until the next validation, and its end be
-        # waited for as long.
-        code = (
-            f"validation_data = validation_data.take({steps})  # of your validation batches\n"
-            "model.fit(..., validation_data=validation_data)"
+        # With validation_steps Keras keeps the iterator until the next validation.
+        part = f"validation_data = validation_data.take({steps})  # of your validation batches"
+        code = f"{part}\n{given}"
+    elif found is not None and found.input_kind == "arrays":
+        # With validation_steps, and no batch size, Keras makes larger batches of all rows.
+        part = (
+            f"validation_data = (x_val[:{rows}], y_val[:{rows}])  # or a smaller validation_split"
         )
+        code = f"{part}\n{given}"
     then = "val_ metrics are then those of a part of the data."
     return "Validate on a part of the data", then, code
+
+
+def _a_part(number: float | None, name: str) -> int | str:
+    return f"max(1, {name} // {RARER})" if number is None else max(1, int(number) // RARER)
 
 
 def _each_validation(situation: Situation) -> dict[str, float]:
@@ -137,7 +151,13 @@ def _each_validation(situation: Situation) -> dict[str, float]:
 
 
 def _one_execution(situation: Situation) -> float:
-    """The share of a validation that is left however few its steps: executions are not cut."""
+    """The share of a validation that is left however few its steps.
+
+    Executions are cut by the end of the data, and not by `validation_steps`.
+    """
+    found = situation.facts.inference.get(VALIDATION)
+    if found is not None and (found.dataset is not None or found.input_kind == "arrays"):
+        return 0.0
     batches = _each_validation(situation).get("batches")
     at_once = situation.facts.settings.steps_per_execution
     return min(1.0, at_once / batches) if batches else 0.0

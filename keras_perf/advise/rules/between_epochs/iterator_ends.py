@@ -11,6 +11,7 @@ from keras_perf.records.figures import in_percent, in_s
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 SLOWER = 0.1
 """At worst a validation takes so much longer without tuning: up to 0.07 was measured."""
@@ -33,7 +34,7 @@ def _untuned(facts: RunFacts, _: Recommendation) -> bool | None:
 
 @rule("validation-without-autotune", on="validation", followed=_untuned)
 def validation_without_autotune(situation: Situation) -> Recommendation | None:
-    """After each validation training waits until tf.data's tuning of its input wakes."""
+    """Training waits for the end of validations' iterators, until tf.data's tuning wakes."""
     model, facts = situation.model, situation.facts
     known, found = facts.outside, facts.inference.get(VALIDATION)
     waited_ms = model.outside.get("validation_ends", 0.0)
@@ -54,7 +55,7 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
         reason=(
             "A validation's iterator ends when the thread that tunes its pipeline wakes, which "
             "sleeps up to as long as the iterator has lived, and a minute at most"
-            f"{_lives_on(facts)}. Validations take {in_s(known.usual_validation_s)}, and training "
+            f"{_lives_on(known)}. Validations take {in_s(known.usual_validation_s)}, and training "
             f"waits {in_s(known.usual_validation_end_s)} for such an end on average, "
             f"{in_percent(waited_ms / model.training_ms)} of the training. A stage with AUTOTUNE "
             f"then runs as many calls as there are cores, {CALLS} at most. Results stay the same."
@@ -65,10 +66,14 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     )
 
 
-def _lives_on(facts: RunFacts) -> str:
-    """Why the iterator may have lived much longer than its validation."""
-    steps = facts.settings.validation_steps
-    return f"; with validation_steps={steps} it lives until the next validation" if steps else ""
+def _lives_on(known: OutsideSteps) -> str:
+    """Why the iterator has lived for longer than its validation, where it has."""
+    if known.validations_end_at_once:
+        return ""
+    return (
+        "; with validation_steps, and where Keras does not know the number of batches, it lives "
+        "until the next validation"
+    )
 
 
 def _slower(found: Inference, pool: int) -> float:
@@ -83,7 +88,7 @@ def _code(found: Inference, facts: RunFacts) -> str | None:
         kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
         prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
         return UNTUNED.format(prefetched=prefetched) if found.dataset.autotuned else None
-    if found.input_kind != "arrays" or on_jax(facts):
+    if found.input_kind != "arrays" or on_jax(facts) or facts.settings.validation_steps:
         return None
     return (
         "# x_val alone where there is no y_val, several inputs as a tuple, weights as a third; of\n"

@@ -26,9 +26,6 @@ ROUND_NUMBERS = 2, 5, 10, 20, 50, 100, 200, 500, 1000
 FEWEST_EPOCHS = 2
 """So many are left, at least."""
 
-ONCE_AN_EPOCH = "validation", "validation_ends", "epoch_callbacks"
-"""What else lies between epochs."""
-
 WAITS_THAT_GO = 0.5
 """Of the waits beside a quick pipeline: those at an epoch's beginning, at best all of them."""
 
@@ -111,7 +108,7 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         rarer = _less_rest(model, own_ms * (1 - steps / advised))
-        return rarer.with_outside(dict.fromkeys(ONCE_AN_EPOCH, steps / advised))
+        return rarer.with_outside(dict.fromkeys(_once_an_epoch(facts), steps / advised))
 
     return predicted(
         model,
@@ -133,6 +130,15 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
         },
         of="whole",
     )
+
+
+def _once_an_epoch(facts: RunFacts) -> tuple[str, ...]:
+    """What else lies between epochs, and is as much rarer.
+
+    What lives until the next validation lives as much longer, and may be waited for so.
+    """
+    ends = facts.outside is not None and facts.outside.validations_end_at_once
+    return ("validation", "epoch_callbacks", *(["validation_ends"] if ends else []))
 
 
 def _usual_ms(situation: Situation) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING
-from keras_perf.analyse.cpu_share import wanted_ms
 
 CALLS = 16
 """So many wait at a time in such a pool."""
@@ -22,10 +21,9 @@ def has_to_wait(situation: Situation) -> bool:
     It could while no callback has the step, nor a GPU. Half of it, then, the input waits.
     """
     model = situation.model
-    wanted = wanted_ms(situation.summary, model.cpu_ms)
     elsewhere_ms = model.rest.get("callbacks", 0.0) + (model.inside_ms if model.on_gpu else 0.0)
-    could_ms = model.step_ms - elsewhere_ms
-    return model.cores == 1 and 0 < wanted < (1 - MOSTLY_WAITING) * could_ms
+    could_ms = situation.share_of_cores * (model.step_ms - elsewhere_ms)
+    return model.cores == 1 and 0 < model.cpu_ms < (1 - MOSTLY_WAITING) * could_ms
 
 
 def of_use(number: int, optimism: float) -> float:

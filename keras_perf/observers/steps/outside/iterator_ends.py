@@ -29,8 +29,8 @@ MAKING_NS = 10 * MS
 class IteratorEnds:
     """Those between epochs.
 
-    A validation's iterator ends behind its last hook; where `fit` has `validation_steps`, and the
-    data more batches, as the next validation begins, before its first hook.
+    A validation's iterator ends behind its last hook; where `fit` has `validation_steps`, or Keras
+    does not know the number of batches, as the next validation begins, before its first hook.
 
     What it cannot see: whether tf.data makes the batches, and tunes their making; the end of the
     first epoch's iterator, whose begin is not known, of one that lives for several epochs
@@ -69,9 +69,10 @@ class IteratorEnds:
         if last is not None:
             before_ns = awaited_ns(gap.begin_ns - last, gap.unvalidated_ns)
         if gap.validated_ns:
-            self._validating_since = gap.begin_ns + spent_ns - gap.validated_ns
             took_ns = gap.rest_ns - made_ns - gap.hooked_ns
             after_ns = awaited_ns(gap.validated_ns, took_ns)
+        if gap.validated_ns and not after_ns:
+            self._validating_since = gap.begin_ns + spent_ns - gap.validated_ns
         self.validations_ns.append(before_ns + after_ns)
         return gap.with_less(VALIDATION, before_ns)
 

@@ -16,7 +16,7 @@ class OpenGap:
         renewed: the executions that follow read from an iterator of their own.
         first_hook: when the first hook began that is called before the next execution.
         validated_ns: from a validation's first execution to its end.
-        validates: when a validation's first hook began.
+        validation_hook: when a validation's first hook began.
     """
 
     __slots__ = (
@@ -27,7 +27,7 @@ class OpenGap:
         "first_hook",
         "renewed",
         "validated_ns",
-        "validates",
+        "validation_hook",
     )
 
     def __init__(self, step: int, begin: int) -> None:
@@ -35,7 +35,7 @@ class OpenGap:
         self._owners: list[tuple[str, int]] = []
         self._epoch_begins: int | None = None
         self.first_hook: int | None = None
-        self.validates: int | None = None
+        self.validation_hook: int | None = None
         self.validated_ns = 0
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
@@ -54,9 +54,12 @@ class OpenGap:
             self.renewed,
             iterator_ns=self._iterator_ns(now),
             validated_ns=self.validated_ns,
-            unvalidated_ns=0 if self.validates is None else self.validates - self.begin,
+            unvalidated_ns=self._unvalidated_ns(),
             hooked_ns=0 if self.first_hook is None else now - self.first_hook,
         )
+
+    def _unvalidated_ns(self) -> int:
+        return 0 if self.validation_hook is None else self.validation_hook - self.begin
 
     def _iterator_ns(self, now: int) -> int | None:
         """From the epoch's begin to the first hook of its first batch, or to that itself."""

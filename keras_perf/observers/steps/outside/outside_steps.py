@@ -12,7 +12,11 @@ from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 
 class Outside:
-    """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials."""
+    """Time of a `fit` that is in no interval: between epochs, warm-up, windows and trials.
+
+    Attributes:
+        ends: is given each epoch gap first.
+    """
 
     def __init__(self) -> None:
         self._gaps = 0
@@ -20,7 +24,7 @@ class Outside:
         self._owners: dict[str, int] = {}
         self._rests: list[int] = []
         self._iterators: list[int] = []
-        self._ends = IteratorEnds()
+        self.ends = IteratorEnds()
         self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
         self._warmup_steps = 0
@@ -34,7 +38,6 @@ class Outside:
 
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
-        gap = self._ends.add(gap)
         self._gaps += 1
         self._rests.append(gap.rest_ns)
         self._compiled += gap.compile_ns
@@ -67,8 +70,8 @@ class Outside:
             epoch_rest_s=sum(self._rests) / 1e9,
             usual_epoch_rest_s=_usual_s(self._rests),
             usual_iterator_s=_usual_s(self._iterators),
-            usual_iterator_end_s=_usual_s(self._ends.epochs_ns),
-            usual_validation_end_s=_usual_s(self._ends.validations_ns),
+            usual_iterator_end_s=_usual_s(self.ends.epochs_ns),
+            usual_validation_end_s=_usual_s(self.ends.validations_ns),
             epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,

@@ -96,10 +96,26 @@ def test_a_part_of_a_dataset_is_taken_so_that_its_iterator_ends_with_the_validat
     assert len(names["validation_data"]) == 80
 
 
+def test_of_arrays_the_first_rows_are_taken():
+    found = {"calls": 2, "executions": 50, "steps": 50, "spent_s": 1.0, "parts_s": {}}
+    found |= {"input_kind": "arrays", "examples": 1600.0}
+    context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
+    code, fit = rarer_validation(situation(compute=10.0, context=context)).action.split("\n")
+    assert fit == "model.fit(..., validation_data=validation_data)"
+    names = {"x_val": list(range(800)), "y_val": list(range(800))}
+    exec(code, names)
+    assert [len(rows) for rows in names["validation_data"]] == [160, 160]
+
+
+def test_the_end_of_the_data_cuts_an_execution():
+    advice = on_data_of("tensor_slice", "batch", steps_per_execution=400)
+    assert advice.predicted_speedup == pytest.approx(20.0 / 12.0)
+
+
 def test_of_a_part_of_a_dataset_no_part_is_advised():
     assert on_data_of("tensor_slice", "take", "batch") is not None
     assert on_data_of("tensor_slice", "batch", "take") is None
-    assert on_data_of("tensor_slice", "batch", "take", "prefetch", "options") is None
+    assert on_data_of("tensor_slice", "batch", "take", "cache", "prefetch") is None
     assert on_data_of("tensor_slice", "batch", validation_steps=20) is None
 
 

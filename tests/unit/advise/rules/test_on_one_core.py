@@ -71,6 +71,12 @@ def test_beside_busy_processes_what_sleeps_is_told_from_what_has_no_core(waited_
     assert parallel_map(alone(stages=stages, sensors=CROWDED)) is None
 
 
+def test_where_there_are_no_others_threads_that_wait_for_each_other_do_not_compute():
+    sensors = {"host/cpu_pct": WAITS, "host/process_core_wait_pct": 80.0}
+    stages = [stage("Map", 9.0), stage("Prefetch", 0.0)]
+    assert parallel_map(alone(stages=stages, sensors=sensors)) is not None
+
+
 def test_what_a_callback_waits_for_is_not_the_input_s_waiting():
     found = situation(
         input_wait=2.0,

@@ -94,6 +94,21 @@ def test_every_host_metric_is_read(reader, now):
     assert list(reader.read()) == TAGS
 
 
+@pytest.mark.parametrize(
+    ("mine", "expected"), [({0, 1, 2, 3}, 30.0), ({1}, 100.0), ({1, 2}, 60.0), ({7}, 32.5)]
+)
+def test_of_the_cpus_those_count_that_the_process_may_run_on(monkeypatch, mine, expected):
+    machine = ScriptedPsutil()
+    machine.cpu_percent = lambda percpu=False: [10.0, 100.0, 20.0, 0.0] if percpu else 30.0
+    monkeypatch.setattr(host, "psutil", machine)
+    monkeypatch.setattr(host.os, "sched_getaffinity", lambda _: mine, raising=False)
+    monkeypatch.setattr(host.os, "cpu_count", lambda: 4)
+    times = iter((0.0, 1.0))
+    reader = HostReader(print, lambda: next(times))
+    reader.read()
+    assert reader.read()["host/cpu_pct"] == pytest.approx(expected)
+
+
 def test_asked_again_at_once_it_has_nothing_new(reader, now):
     now[0] += host.EVERY_S / 2
     assert reader.read() == {}

@@ -109,7 +109,7 @@ def test_with_validation_steps_an_iterator_ends_as_the_next_validation_begins():
     assert ends_of(first, second) == ([0.0, 0.0], [0.0, 560.0])
     third = gap(3000, 300, 2, 1, unvalidated_ms=300)
     assert ends_of(BEGAN, third) == ([0.0, 0.0], [0.0, 0.0])
-    # Not that of the validation before the last one.
+    # An epoch between them has no validation.
     assert ends_of(BEGAN, gap(2000), WAITED)[1] == [0.0, 560.0]
 
 
@@ -123,3 +123,13 @@ def test_such_a_wait_is_the_rest_s_and_no_validation_s():
     found = ends.add(second)
     assert (found.validation_ns, found.rest_ns) == (300 * MS, 562 * MS)
     assert found.total_ns == WAITED.total_ns
+
+
+def test_an_iterator_that_ended_with_its_validation_does_not_end_again():
+    ended = gap(1000, 330, 302, 2, unvalidated_ms=10)
+    assert ends_of(ended, gap(3000, 300, 2, 1, unvalidated_ms=560))[1] == [300.0, 0.0]
+
+
+def test_of_a_validation_that_nobody_watched_the_begin_is_not_known():
+    unseen = BEGAN._replace(validated_ns=0)
+    assert ends_of(BEGAN, unseen, WAITED)[1] == [0.0, 0.0, 0.0]
