@@ -122,8 +122,11 @@ def _on_less_data(situation: Situation, each: Mapping[str, float]) -> tuple[str,
     code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
     given = "model.fit(..., validation_data=validation_data)"
     if found is not None and found.dataset is not None:
-        # With validation_steps Keras keeps the iterator until the next validation.
-        part = f"validation_data = validation_data.take({steps})  # of your validation batches"
+        # With validation_steps Keras keeps the iterator until the next validation. A cache that is
+        # not read to its end stays empty.
+        cached = any(stage.kind == "cache" for stage in found.dataset.chains[0])
+        taken = f"validation_data.take({steps}){'.cache()' if cached else ''}"
+        part = f"validation_data = {taken}  # of your validation batches"
         code = f"{part}\n{given}"
     elif found is not None and found.input_kind == "arrays":
         # With validation_steps, and no batch size, Keras makes larger batches of all rows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
 from keras_perf.advise.cache_place import same_in_every_pass
@@ -156,11 +157,15 @@ def _threads(chain: Chain, paces: tuple[StagePace, ...]) -> _Remedy | None:
 def _cache(
     chain: Chain, paces: tuple[StagePace, ...], found: Inference, facts: RunFacts
 ) -> _Remedy | None:
-    """What is the same in each validation, where it fits into memory."""
+    """What is the same in each validation, where it is read whole and fits into memory."""
     same = same_in_every_pass(chain)
     after = running(same[-1], chain, paces) if same else None
     cached = any(stage.kind == "cache" for stage in chain)
     if after is None or cached or found.calls < 2:
+        return None
+    behind = dropwhile(lambda stage: stage is not same[-1], chain)
+    if facts.settings.validation_steps or "take" in [stage.kind for stage in behind]:
+        # What is not read to its end stays empty.
         return None
     size_mib = after.stage.bytes_per_batch * found.steps / found.calls / 2**20
     if not 0 < size_mib <= (facts.machine.memory_available_mib or 0.0) / 2:

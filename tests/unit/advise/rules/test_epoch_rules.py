@@ -96,6 +96,14 @@ def test_a_part_of_a_dataset_is_taken_so_that_its_iterator_ends_with_the_validat
     assert len(names["validation_data"]) == 80
 
 
+def test_a_part_of_what_is_cached_is_cached_itself():
+    code = on_data_of("tensor_slice", "cache", "batch").action.split("\n")[0]
+    names = {"validation_data": tf.data.Dataset.range(400).cache()}
+    exec(code, names)
+    passes = [[int(each) for each in names["validation_data"]] for _ in range(2)]
+    assert passes == [list(range(80))] * 2
+
+
 def test_of_arrays_the_first_rows_are_taken():
     found = {"calls": 2, "executions": 50, "steps": 50, "spent_s": 1.0, "parts_s": {}}
     found |= {"input_kind": "arrays", "examples": 1600.0}

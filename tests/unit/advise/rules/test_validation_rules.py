@@ -58,6 +58,22 @@ def measured(validation: dict[str, Any], ms: float = 10.0, **context: Any) -> An
     return situation(compute=10.0, context=known | {"inference": {"validation": validation}})
 
 
+@pytest.mark.parametrize(
+    ("chain", "steps", "cached"),
+    [
+        ((SLICES, DECODE, BATCH), None, True),
+        (({"kind": "take"}, SLICES, DECODE, BATCH), None, True),
+        ((SLICES, DECODE, BATCH, {"kind": "take"}), None, False),
+        ((SLICES, DECODE, BATCH), 9, False),
+    ],
+    ids=["all", "a part before it", "a part behind it", "validation_steps"],
+)
+def test_a_cache_is_told_only_where_it_is_read_to_its_end(chain, steps, cached):
+    context = {"memory_available_mib": 1000.0, "validation_steps": steps}
+    advice = faster_validation(measured(validating(*chain), **context))
+    assert ("cache" in advice.evidence["changes"]) is cached
+
+
 def test_the_map_of_the_validation_is_told_to_run_in_parallel_by_its_file_and_line():
     advice = faster_validation(measured(SEQUENTIAL))
     # Of 10 ms a batch 8 are the map's: 8 cores leave 1 ms, and 6.8 of them 1.18.
