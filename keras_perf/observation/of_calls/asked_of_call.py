@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import keras
 
+from keras_perf.observation.facts.input.batch_rows import length_of, rows_of_arrays
 from keras_perf.observation.facts.input.given_input import kind_of_input
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.records.run.input.pipeline import WrittenPipeline
-
-KERAS_BATCH = 32
-"""Rows that Keras makes a batch of, where it is given arrays and no `batch_size`."""
 
 
 class AskedOfCall(NamedTuple):
@@ -47,8 +45,8 @@ def asked_of_call(name: str, *, written: bool = True) -> AskedOfCall:
     data, steps = arguments.get("x"), arguments.get("steps")
     kind = kind_of_input(data)
     rows = arguments.get("batch_size")
-    if kind == "arrays" and rows is None:
-        rows = KERAS_BATCH
+    if kind == "arrays":
+        rows = rows_of_arrays(data, rows, steps)
     return AskedOfCall(
         steps=int(steps) if steps else None,
         batches=_batches(data, kind, rows),
@@ -71,11 +69,8 @@ def _batches(data: Any, kind: str | None, rows: int | None) -> int | None:
     if tensorflow_of(data) is not None:
         known = int(data.cardinality())
         return known if known >= 0 else None
-    if kind == "arrays" and rows:
-        shapes = [getattr(each, "shape", None) for each in keras.tree.flatten(data)]
-        if shapes and shapes[0]:
-            return -(-int(shapes[0][0]) // rows)
-    return None
+    length = length_of(data) if kind == "arrays" else None
+    return -(-length // rows) if length is not None and rows else None
 
 
 def _arguments(name: str) -> dict[str, Any]:

@@ -71,7 +71,9 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         enqueuer=enqueuer_in(_fit_frame()),
         input_kind=kind_of_input(data),
         facts=_facts(data, arguments.get("validation_steps")),
-        batch_rows=rows_of_batches(data, arguments.get("batch_size")),
+        batch_rows=rows_of_batches(
+            data, arguments.get("batch_size"), arguments.get("steps_per_epoch")
+        ),
         found=_fit_frame() is not None,
     )
 

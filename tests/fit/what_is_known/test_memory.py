@@ -158,6 +158,9 @@ def test_the_rows_of_a_batch_are_known_before_the_first():
     x, y = programs.arrays(4, 8)
     assert rows_of_batches(x, None) == 32
     assert rows_of_batches(x, 5) == 5
+    assert rows_of_batches(x, 5, 2) == 5
+    # Of all rows so many as make two batches, as Keras does.
+    assert rows_of_batches(x, None, 2) == -(-len(x) // 2)
     assert rows_of_batches(programs.dataset(4, drop_remainder=True), None) == 8
     assert rows_of_batches(programs.dataset(4).prefetch(1), None) == 8
     assert rows_of_batches(programs.dataset(4).map(lambda x, y: (x, y)).repeat(), None) == 8

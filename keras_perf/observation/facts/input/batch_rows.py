@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
+
 from keras_perf.observation.facts.input.given_input import kind_of_input
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observers.asking import unwarned
@@ -12,12 +14,13 @@ KERAS_BATCH = 32
 """What `fit` makes of arrays where nobody says another number."""
 
 
-def rows_of_batches(data: Any, batch_size: Any) -> int | None:
+def rows_of_batches(data: Any, batch_size: Any, steps: Any = None) -> int | None:
     """Examples of a whole batch; None where that cannot be seen.
 
     Arguments:
         data: `x` of `fit`.
         batch_size: `batch_size` of `fit`.
+        steps: its `steps_per_epoch`.
 
     A dataset tells its shape in public only where `batch` drops the remainder; else this asks the
     private `_batch_size` of the last stage that makes batches. Without it a training that runs out
@@ -25,11 +28,25 @@ def rows_of_batches(data: Any, batch_size: Any) -> int | None:
     """
     try:
         if kind_of_input(data) == "arrays":
-            return int(batch_size or KERAS_BATCH)
+            return rows_of_arrays(data, batch_size, steps)
         tensorflow = tensorflow_of(data)
         return unwarned(_rows, data, tensorflow) if tensorflow else None
     except Exception:  # noqa: BLE001  what is read is not public, and one sentence depends on it
         return None
+
+
+def rows_of_arrays(data: Any, batch_size: Any, steps: Any) -> int | None:
+    """Of a whole batch that Keras makes; of all rows so many, where it is told `steps` alone."""
+    if batch_size or not steps:
+        return int(batch_size or KERAS_BATCH)
+    rows = length_of(data)
+    return None if rows is None else -(-rows // int(steps))
+
+
+def length_of(arrays: Any) -> int | None:
+    """How many rows they have; None where the first of them tells no shape."""
+    shapes = [getattr(each, "shape", None) for each in keras.tree.flatten(arrays)]
+    return int(shapes[0][0]) if shapes and shapes[0] else None
 
 
 def _rows(dataset: Any, tf: Any) -> int | None:

@@ -206,6 +206,12 @@ def test_small_batches_are_told_to_be_larger():
     # Of 10 ms a batch 6 are the execution's: three quarters go, at worst half of these.
     assert_predicts(advice, 20 - 4.5 / 2, 20 - 4.5, 20 - 4.5, before=20.0)
     assert advice.action == "model.fit(..., validation_batch_size=32)"
+    shorter = batched(validation_steps=10).action
+    assert shorter == "model.fit(..., validation_batch_size=32, validation_steps=3)"
+    of_a_dataset = batched(
+        SMALL | {"batch_size": None, "input_kind": "tf.data"}, validation_steps=8
+    )
+    assert of_a_dataset.action.endswith("validation_data=validation_data, validation_steps=2)")
     assert advice.of == "whole"
     assert "in batches of 8 examples that take 10 ms each, of which 6 ms" in advice.reason
     dataset = {name: value for name, value in SMALL.items() if name != "batch_size"}
