@@ -44,7 +44,9 @@ def _rarer_validation(program: Program, advice: Any) -> Program:
         return replace(program, fit={**program.fit, "validation_freq": every})
     batches = int(advice.evidence["batches"]) // 5
     if "take" in advice.action:
-        return replace(program, validates=(*program.validates, Stage("take", batches)))
+        cached = [Stage("cache")] if ".cache()" in advice.action else []
+        stages = (*program.validates, Stage("take", batches), *cached)
+        return replace(program, validates=stages)
     return replace(program, fit={**program.fit, "validation_steps": batches})
 
 

@@ -11,7 +11,7 @@ from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_pyt
 from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import StepParts, step_parts
-from keras_perf.analyse.cpu_share import share_of_cores, used_pct
+from keras_perf.analyse.cpu_share import share_of_cores, share_when_asked, used_pct
 from keras_perf.analyse.of_intervals.part_means import Figures
 from keras_perf.analyse.of_intervals.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
@@ -187,10 +187,10 @@ def _once_between_ms(summary: Summary) -> float:
 def _waiting_share(summary: Summary) -> float:
     """See `StepModel.waiting_share`: all CPU time of the process is taken for that of the maps.
 
-    tf.data counts the waiting for a core as work, so of its time what others leave counts.
+    tf.data counts the waiting for a core as work, so of its time the share of the cores counts.
     """
     work_ms = sum(s.cost_ms for s in summary.facts.input.stages if s.runs_in_pool)
-    work_ms *= share_of_cores(summary)
+    work_ms *= share_when_asked(summary)
     cpu_ms = _process_ms(summary)
     waits_for_interpreter = summary.sensors.get("host/interpreter_wait_ms", 0.0) >= HELD_MS
     if not work_ms or not cpu_ms or (waits_for_interpreter and runs_python(summary)):

@@ -38,15 +38,22 @@ def crowded(summary: Summary) -> bool:
 
 
 def share_of_cores(summary: Summary) -> float:
-    """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much.
+    """What other processes leave of the CPUs (0.2 to 1); times of tf.data are longer by as much."""
+    return max(LEAST_SHARE, 1 - used_by_others(summary))
 
-    It is what they left, or, if that is more, the share of the time for which threads of this
-    process ran of that in which they could have: what sleeps leaves its core to others, which give
-    it back when it wakes. The latter where Linux has told of it (`host/process_core_wait_pct`).
 
-    What it cannot see: that threads waited for a core that others of the same process had.
+def share_when_asked(summary: Summary) -> float:
+    """What this process gets of the CPUs while its threads ask for them (0.2 to 1).
+
+    At least what others leave. Where Linux has told how long threads waited for a core
+    (`host/process_core_wait_pct`), also the time that they ran, divided by that and the waiting:
+    beside busy processes one that sleeps leaves them its core, and gets it back when it wakes.
+
+    What it cannot see: that threads waited for a core that others of the same process had; what it
+    would get if it asked for more.
     """
+    left, waited_pct = share_of_cores(summary), summary.sensors.get(CORE_WAIT)
     ran_pct = summary.sensors.get("host/process_cpu_pct", 0.0)
-    waited_pct = summary.sensors.get(CORE_WAIT)
-    given = ran_pct / (ran_pct + waited_pct) if waited_pct else 0.0
-    return max(LEAST_SHARE, 1 - used_by_others(summary), given)
+    if waited_pct is None or not ran_pct:
+        return left
+    return max(left, ran_pct / (ran_pct + waited_pct))

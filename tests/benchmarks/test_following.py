@@ -200,6 +200,8 @@ def test_validation_is_rarer_shorter_or_faster():
 
     taken = advice("rarer-validation", "validation_data = validation_data.take(48)", batches=240.0)
     assert len(followed(before, taken, []).validation_data()) == 48
+    kept = advice("rarer-validation", "validation_data.take(48).cache()", batches=240.0)
+    assert [stage.kind for stage in followed(before, kept, []).validates][-2:] == ["take", "cache"]
 
     waits = BY_ID["validation that waits for its input"]
     faster = advice("faster-validation", changes=("parallel-map", "cache"))

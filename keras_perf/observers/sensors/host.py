@@ -19,7 +19,7 @@ _MIB = 1024 * 1024
 
 
 def _cpu_pct() -> float:
-    """Of the CPUs that this process may run on, as far as their numbers are known."""
+    """Of the CPUs that this process may run on, where the system tells, if all are online."""
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     if not mine or len(mine) == os.cpu_count():
         return psutil.cpu_percent()

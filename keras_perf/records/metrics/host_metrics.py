@@ -11,7 +11,7 @@ HOST_METRICS = (
     Metric(
         "host/cpu_pct",
         "%",
-        "Share of the logical CPUs in use that this process may run on.",
+        "Use of the logical CPUs that this process may run on.",
         "Every process counts; a limit of CPU time is not seen.",
     ),
     Metric(

@@ -24,6 +24,11 @@ WORTH = 0.05
 
 BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
 
+ROWS = (
+    "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
+    "# of validation_split a part of the rows at the end, which training still lacks\n"
+)
+
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
@@ -54,7 +59,8 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         # than the validation itself, and nothing of it goes where each epoch is still validated.
         begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
         left = _left_of_validations(least, rarer=rarer, optimism=optimism)
-        ends = left if recorded.validations_end_at_once else 1.0
+        at_once = not recorded.late_validation_ends and (rarer or _cut(situation))
+        ends = left if at_once else 1.0
         return _validated_less(model, begun_ms, left, ends, optimism)
 
     each = _each_validation(situation)
@@ -103,7 +109,9 @@ def _on_a_part(situation: Situation) -> bool:
     found = situation.facts.inference.get(VALIDATION)
     written = found.dataset.chains[0] if found is not None and found.dataset is not None else ()
     kinds = [stage.kind for stage in written]
-    batches = [place for place, kind in enumerate(kinds) if kind.endswith("batch")]
+    batches = [
+        place for place, kind in enumerate(kinds) if kind.endswith("batch") and kind != "unbatch"
+    ]
     taken = "take" in kinds[batches[-1] if batches else 0 :]
     return bool(situation.facts.settings.validation_steps) or taken
 
@@ -130,9 +138,7 @@ def _on_less_data(situation: Situation, each: Mapping[str, float]) -> tuple[str,
         code = f"{part}\n{given}"
     elif found is not None and found.input_kind == "arrays":
         # With validation_steps, and no batch size, Keras makes larger batches of all rows.
-        part = (
-            f"validation_data = (x_val[:{rows}], y_val[:{rows}])  # or a smaller validation_split"
-        )
+        part = f"{ROWS}validation_data = (x_val[:{rows}], y_val[:{rows}])"
         code = f"{part}\n{given}"
     then = "val_ metrics are then those of a part of the data."
     return "Validate on a part of the data", then, code
@@ -153,13 +159,18 @@ def _each_validation(situation: Situation) -> dict[str, float]:
     return {**batches, "examples": validated.examples / validated.calls}
 
 
+def _cut(situation: Situation) -> bool:
+    """A part of the data is advised, and no `validation_steps`."""
+    found = situation.facts.inference.get(VALIDATION)
+    return found is not None and (found.dataset is not None or found.input_kind == "arrays")
+
+
 def _one_execution(situation: Situation) -> float:
     """The share of a validation that is left however few its steps.
 
     Executions are cut by the end of the data, and not by `validation_steps`.
     """
-    found = situation.facts.inference.get(VALIDATION)
-    if found is not None and (found.dataset is not None or found.input_kind == "arrays"):
+    if _cut(situation):
         return 0.0
     batches = _each_validation(situation).get("batches")
     at_once = situation.facts.settings.steps_per_execution

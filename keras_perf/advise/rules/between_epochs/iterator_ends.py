@@ -68,7 +68,7 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
 
 def _lives_on(known: OutsideSteps) -> str:
     """Why the iterator has lived for longer than its validation, where it has."""
-    if known.validations_end_at_once:
+    if not known.late_validation_ends:
         return ""
     return (
         "; with validation_steps, and where Keras does not know the number of batches, it lives "
@@ -88,7 +88,7 @@ def _code(found: Inference, facts: RunFacts) -> str | None:
         kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
         prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
         return UNTUNED.format(prefetched=prefetched) if found.dataset.autotuned else None
-    if found.input_kind != "arrays" or on_jax(facts) or facts.settings.validation_steps:
+    if found.input_kind != "arrays" or on_jax(facts):
         return None
     return (
         "# x_val alone where there is no y_val, several inputs as a tuple, weights as a third; of\n"

@@ -55,7 +55,8 @@ def one_iterator(situation: Situation) -> Recommendation | None:
     if not steps or share < WORTH:
         return None
 
-    last_ms = _last_end_ms(situation, iterator_ms)
+    ends = _ends_ms(situation) > iterator_ms / 2
+    last_ms = _last_end_ms(situation, iterator_ms) if ends else 0.0
 
     def change(model: StepModel, optimism: float) -> StepModel:
         spared_ms = iterator_ms + last_ms * min(0.0, optimism)
@@ -64,7 +65,6 @@ def one_iterator(situation: Situation) -> Recommendation | None:
             {"get_next": 1 - WAITS_THAT_GO * (1 + optimism)}
         )
 
-    ends = _ends_ms(situation) > iterator_ms / 2
     of_the_last = OF_THE_LAST.format(in_s(last_ms * facts.length.steps / 1e3)) if ends else ""
 
     return predicted(
@@ -137,8 +137,8 @@ def _once_an_epoch(facts: RunFacts) -> tuple[str, ...]:
 
     What lives until the next validation lives as much longer, and may be waited for so.
     """
-    ends = facts.outside is not None and facts.outside.validations_end_at_once
-    return ("validation", "epoch_callbacks", *(["validation_ends"] if ends else []))
+    late = facts.outside is not None and facts.outside.late_validation_ends
+    return ("validation", "epoch_callbacks", *([] if late else ["validation_ends"]))
 
 
 def _usual_ms(situation: Situation) -> float:
@@ -178,12 +178,7 @@ def _ends_ms(situation: Situation) -> float:
 
 
 def _last_end_ms(situation: Situation, spared_ms: float) -> float:
-    """For each step, how long fit may wait at its end for an iterator that lives through it.
-
-    0 where no such wait was seen: then how often there is one is not known.
-    """
-    if not _ends_ms(situation):
-        return 0.0
+    """For each step, how long fit may wait at its end for an iterator that lives through it."""
     lives_ms = situation.model.training_ms - spared_ms
     return min(lives_ms, LONGEST_WAIT_MS / situation.facts.length.steps)
 

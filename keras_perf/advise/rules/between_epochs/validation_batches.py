@@ -44,6 +44,10 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
     cost_ms, rows = found.execution_cost_ms(facts.trial), _rows(found)
     if cost_ms is None or rows is None or found.steps < ENOUGH_BATCHES * found.calls:
         return None
+    steps, at_once = facts.settings.validation_steps, facts.settings.steps_per_execution
+    if steps and (steps % LARGER or at_once > 1):
+        # No number of larger batches has the same examples.
+        return None
     share = cost_ms / found.step_ms if found.step_ms else 0.0
     if share < MUCH:
         return None
@@ -64,7 +68,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
             f"{in_ms(cost_ms)} are the measured cost of an execution. Without gradients larger "
             "batches fit into memory; its results stay the same, but for rounding."
         ),
-        action=_action(found, advised, facts.settings.validation_steps),
+        action=_action(found, advised, steps),
         evidence={
             "validation_ms": spent,
             "execution_ms": cost_ms,
@@ -77,7 +81,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
 
 def _action(found: Inference, advised: int, steps: int | None) -> str:
     """Code; with `validation_steps` as many fewer, for the same examples."""
-    fewer = f", validation_steps={-(-steps // LARGER)}" if steps else ""
+    fewer = f", validation_steps={steps // LARGER}" if steps else ""
     if found.batch_size is not None:
         return f"model.fit(..., validation_batch_size={advised}{fewer})"
     if found.input_kind not in (None, "tf.data"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING
+from keras_perf.analyse.cpu_share import share_when_asked
 
 CALLS = 16
 """So many wait at a time in such a pool."""
@@ -22,7 +23,7 @@ def has_to_wait(situation: Situation) -> bool:
     """
     model = situation.model
     elsewhere_ms = model.rest.get("callbacks", 0.0) + (model.inside_ms if model.on_gpu else 0.0)
-    could_ms = situation.share_of_cores * (model.step_ms - elsewhere_ms)
+    could_ms = share_when_asked(situation.summary) * (model.step_ms - elsewhere_ms)
     return model.cores == 1 and 0 < model.cpu_ms < (1 - MOSTLY_WAITING) * could_ms
 
 

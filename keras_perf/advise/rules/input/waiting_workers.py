@@ -12,6 +12,7 @@ from keras_perf.advise.situation import MOSTLY_STEPS, Situation
 from keras_perf.advise.step.interpreter import HELD_MS
 from keras_perf.advise.step.making import made_by_training, makers_cpu_ms, makes_beside
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.analyse.cpu_share import share_when_asked
 from keras_perf.records.figures import in_percent
 
 TO_SPARE = 1.25
@@ -134,7 +135,7 @@ def thread_that_waits(situation: Situation) -> WaitingWorkers | None:
     if made_by_training(facts):
         if facts.input.fetch_cpu_ms is None:
             return None
-        worked = facts.input.fetch_cpu_ms / situation.share_of_cores
+        worked = facts.input.fetch_cpu_ms / share_when_asked(situation.summary)
     elif held or not mostly_steps:
         return None
     else:

@@ -40,11 +40,13 @@ class IteratorEnds:
     Attributes:
         epochs_ns: waited for iterators of epochs, one after the other; 0 where none was.
         validations_ns: for those of validations.
+        late: of these, how many came as the next validation began.
     """
 
     def __init__(self) -> None:
         self.epochs_ns: list[int] = []
         self.validations_ns: list[int] = []
+        self.late = 0
         self._since: int | None = None
         self._validating_since: int | None = None
 
@@ -68,6 +70,7 @@ class IteratorEnds:
         before_ns = after_ns = 0
         if last is not None:
             before_ns = awaited_ns(gap.begin_ns - last, gap.unvalidated_ns)
+            self.late += before_ns > 0
         if gap.validated_ns:
             took_ns = gap.rest_ns - made_ns - gap.hooked_ns
             after_ns = awaited_ns(gap.validated_ns, took_ns)

@@ -72,6 +72,7 @@ class Outside:
             usual_iterator_s=_usual_s(self._iterators),
             usual_iterator_end_s=_usual_s(self.ends.epochs_ns),
             usual_validation_end_s=_usual_s(self.ends.validations_ns),
+            late_validation_ends=self.ends.late,
             epoch_compiling_s=self._compiled / 1e9,
             first_execution_s=self._first / 1e9,
             warmup_steps=self._warmup_steps,

@@ -19,7 +19,7 @@ class OutsideSteps:
     of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
     like mean of what making an epoch's iterator takes of that, and `usual_iterator_end_s` of what
     of this looks like a wait for the end of the last one; `usual_validation_end_s` is the same of
-    validations, and lies behind them or before the next one.
+    validations, and lies behind them or, `late_validation_ends` times, before the next one.
     """
 
     epoch_gaps: int = needed(count())
@@ -32,6 +32,7 @@ class OutsideSteps:
     usual_iterator_s: float | None = fact(SECONDS)
     usual_iterator_end_s: float | None = fact(SECONDS)
     usual_validation_end_s: float | None = fact(SECONDS)
+    late_validation_ends: int = fact(count(), 0)
     epoch_compiling_s: float = fact(SECONDS, 0.0)
     warmup_steps: int = fact(count(), 0)
     first_execution_s: float = fact(SECONDS, 0.0)
@@ -46,11 +47,6 @@ class OutsideSteps:
             return self.epoch_gaps > 1
         usual_s = self.usual_epoch_rest_s * self.epoch_gaps
         return self.epoch_gaps > 1 and usual_s > self.epoch_rest_s / 2
-
-    @property
-    def validations_end_at_once(self) -> bool:
-        """Nothing shows that a validation's iterator lived on: none is waited for so long."""
-        return (self.usual_validation_end_s or 0.0) <= self.usual_validation_s
 
     def per_step_ms(self, steps: int, *, validation_tuned: bool) -> dict[str, float]:
         """What lies between epochs, in milliseconds per step of so many.

@@ -108,10 +108,10 @@ def test_of_arrays_the_first_rows_are_taken():
     found = {"calls": 2, "executions": 50, "steps": 50, "spent_s": 1.0, "parts_s": {}}
     found |= {"input_kind": "arrays", "examples": 1600.0}
     context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
-    code, fit = rarer_validation(situation(compute=10.0, context=context)).action.split("\n")
+    *code, fit = rarer_validation(situation(compute=10.0, context=context)).action.split("\n")
     assert fit == "model.fit(..., validation_data=validation_data)"
     names = {"x_val": list(range(800)), "y_val": list(range(800))}
-    exec(code, names)
+    exec("\n".join(code), names)
     assert [len(rows) for rows in names["validation_data"]] == [160, 160]
 
 

@@ -65,7 +65,7 @@ def test_waits_at_the_beginning_of_an_epoch_go_by_half_as_is_expected():
 def test_the_end_of_the_one_iterator_may_be_waited_for_a_minute_at_most(steps, at_worst):
     # A step takes 20 ms with all that lies between epochs, and 6 of them a new iterator.
     known = {"epoch_rest_s": steps / 100, "usual_epoch_rest_s": steps / 100 / 600}
-    known |= {"usual_iterator_s": 6e-3 * steps / 599, "usual_iterator_end_s": 1e-4}
+    known |= {"usual_iterator_s": 6e-3 * steps / 599, "usual_iterator_end_s": 4e-3 * steps / 599}
     lasting = {"iterators": None, "last_step": 50 + steps}
     advice = one_iterator(short_epochs(outside=known, **lasting))
     assert_predicts(advice, at_worst, 14.0, 14.0, before=20.0)

@@ -206,8 +206,11 @@ def test_small_batches_are_told_to_be_larger():
     # Of 10 ms a batch 6 are the execution's: three quarters go, at worst half of these.
     assert_predicts(advice, 20 - 4.5 / 2, 20 - 4.5, 20 - 4.5, before=20.0)
     assert advice.action == "model.fit(..., validation_batch_size=32)"
-    shorter = batched(validation_steps=10).action
+    shorter = batched(validation_steps=12).action
     assert shorter == "model.fit(..., validation_batch_size=32, validation_steps=3)"
+    # No number of larger batches has the same examples.
+    assert batched(validation_steps=10) is None
+    assert batched(validation_steps=12, steps_per_execution=2) is None
     of_a_dataset = batched(
         SMALL | {"batch_size": None, "input_kind": "tf.data"}, validation_steps=8
     )

@@ -96,6 +96,13 @@ def test_hooks_before_an_epoch_s_first_batch_are_no_part_of_a_wait():
     assert ends_of(first, second) == ([0.0, 268.0], [0.0, 0.0])
 
 
+def late_of(*gaps):
+    ends = IteratorEnds()
+    for each in gaps:
+        ends.add(each)
+    return ends.late
+
+
 BEGAN = gap(1000, 300, 2, 1, unvalidated_ms=10)
 WAITED = gap(3000, 300, 2, 1, unvalidated_ms=560)
 
