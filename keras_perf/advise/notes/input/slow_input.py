@@ -12,6 +12,9 @@ from keras_perf.advise.situation import Situation
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_ms
 
+MADE_IN_PYTHON = "generator", "PyDataset"
+"""Kinds of input of which tf.data has no stages to tell of."""
+
 
 def slow_input_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence, where the verdict is the input and no advice is on it."""
@@ -37,6 +40,12 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
                 "Nothing is advised on the input: tf.data reported none of its stages. "
                 "It reports them with options.autotune.enabled at its default and TensorFlow 2.18 "
                 "or newer."
+            )
+        elif situation.facts.input.input_kind in MADE_IN_PYTHON:
+            yield (
+                "Nothing is advised on the input: of other threads or processes for it no gain is "
+                "predicted. Less work per example, and examples prepared once and stored, help in "
+                "any case."
             )
         return
     slowest = [pace for pace in stage_paces(situation.facts) if pace.sets_the_pace]

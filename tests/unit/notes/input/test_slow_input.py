@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hand_built import FITS_IN_MEMORY, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
@@ -118,3 +119,11 @@ def test_an_epoch_of_one_execution_leaves_no_moment_to_ask():
     found = situation(input_wait=8.0, compute=2.0, context=context | {"epoch_steps": 80})
     (said,) = slow_input_notes(diagnosed(found, "input-bound"))
     assert "tf.data reported none of its stages" in said
+
+
+@pytest.mark.parametrize("kind", ["generator", "PyDataset"])
+def test_of_what_python_makes_it_is_said_that_nothing_is_predicted_to_gain(kind):
+    made = situation(input_wait=5.0, compute=1.0, context={"input_kind": kind})
+    (said,) = slow_input_notes(diagnosed(made, "input-bound"))
+    assert said.startswith("Nothing is advised on the input: of other threads or processes")
+    assert list(slow_input_notes(diagnosed(made, "input-bound", ["parallel-input"]))) == []
