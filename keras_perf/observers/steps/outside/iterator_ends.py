@@ -61,9 +61,8 @@ class IteratorEnds:
             waited_ns = 0 if self._since is None else awaited_ns(begun_ns - self._since, made_ns)
             self.epochs_ns.append(waited_ns)
         self._since = gap.end_ns
-        return (
-            gap if gap.validation_ns is None else self._validated(gap, gap.validation_ns, made_ns)
-        )
+        spent_ns = gap.validation_ns
+        return gap if spent_ns is None else self._validated(gap, spent_ns, made_ns)
 
     def _validated(self, gap: EpochGap, spent_ns: int, made_ns: int) -> EpochGap:
         last, self._validating_since = self._validating_since, None
