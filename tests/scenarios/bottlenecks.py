@@ -26,6 +26,8 @@ from keras_perf.report.diagnosis import Diagnosis
 Callbacks = list[keras.callbacks.Callback]
 layers = keras.layers
 
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -102,13 +104,19 @@ def scenario(**expected: Any) -> Callable[[Callable[..., None]], None]:
 # -- what the programs are made of -------------------------------------------------------
 
 
-def mlp(width: int = 16, *, features: int = 8, **arguments: Any) -> keras.Model:
+def mlp(
+    width: int = 16,
+    *,
+    features: int = 8,
+    kind: type[keras.Sequential] = keras.Sequential,
+    **arguments: Any,
+) -> keras.Model:
     """Compiled; `width` sets how long a step computes."""
     keras.utils.set_random_seed(1)
     hidden = [layers.Dense(width, "relu") for _ in range(2)]
-    model = keras.Sequential([layers.Input((features,)), *hidden, layers.Dense(1)])
+    model = kind([layers.Input((features,)), *hidden, layers.Dense(1)])
     # On JAX no compiling at all would be left.
-    usual = {"jit_compile": False} if keras.backend.backend() == "tensorflow" else {}
+    usual = {"jit_compile": False} if ON_TENSORFLOW else {}
     model.compile("sgd", "mse", **usual | arguments)
     return model
 
@@ -252,6 +260,52 @@ class Executions(StepTimes):
         MEASURED.append(float(np.mean(self.took_ms[10:])) - self.beyond_ms)
 
 
+class Stamped(keras.Sequential):
+    """Keeps when the latest step asked for its batch and when it had it, by TensorFlow's clock.
+
+    Both are Unix times in seconds. On JAX, whose compiled steps have no clock, a model as any.
+    """
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.asked_s, self.had_s = (tf.Variable(0.0, False, dtype=tf.float64) for _ in range(2))
+
+    def make_train_function(self, force: bool = False) -> Any:
+        if not ON_TENSORFLOW:
+            return super().make_train_function(force)
+
+        @tf.function
+        def train_function(iterator: Any) -> Any:
+            with tf.control_dependencies([self.asked_s.assign(tf.timestamp())]):
+                data = next(iterator)
+            with tf.control_dependencies([data[0]]):
+                self.had_s.assign(tf.timestamp())
+            return self.train_step(data)
+
+        self.train_function = train_function
+        return train_function
+
+
+class Waits(StepTimes):
+    """Measures how long the executions of a `Stamped` model wait for their batch.
+
+    What they take beyond the smallest model's step is more than that where the pipeline keeps the
+    cores busy, beside which a step computes for longer. On JAX nothing better is known.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.usual_ms = 0.0 if ON_TENSORFLOW else usual_step_ms()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        super().on_train_batch_end(batch, logs)
+        if ON_TENSORFLOW:
+            self.took_ms[-1] = 1e3 * float(self.model.had_s - self.model.asked_s)
+
+    def on_train_end(self, logs: Any = None) -> None:
+        MEASURED.append(float(np.mean(self.took_ms[10:])) - self.usual_ms)
+
+
 class Compilations(StepTimes):
     """Measures what the executions take that are known to compile, beyond what others do.
 
@@ -308,8 +362,7 @@ def slow_sequential_map(callbacks: Callbacks, *, ms: float = 15.0) -> None:
 def parallel_map_that_fills_the_cores(callbacks: Callbacks) -> None:
     """More threads would not help, and nothing is repeated: there is nothing to advise."""
     data = batches(100).map(computed(1800), num_parallel_calls=tf.data.AUTOTUNE).prefetch(2)
-    waits = Executions(beyond_ms=usual_step_ms())
-    mlp().fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, waits])
+    mlp(kind=Stamped).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, Waits()])
 
 
 @scenario(
@@ -454,8 +507,8 @@ def a_cheap_map_for_each_example(callbacks: Callbacks) -> None:
     x = np.ones((2048 * 50, 2), "float32")
     data = tf.data.Dataset.from_tensor_slices((x, x[:, :1]))
     data = data.map(lambda x, y: (2.0 * x, y)).batch(2048, drop_remainder=True).prefetch(2)
-    waits = Executions(beyond_ms=usual_step_ms())
-    mlp(features=2).fit(data, verbose=0, shuffle=False, callbacks=[*callbacks, waits])
+    model, watched = mlp(features=2, kind=Stamped), [*callbacks, Waits()]
+    model.fit(data, verbose=0, shuffle=False, callbacks=watched)
 
 
 @scenario(

@@ -4,7 +4,6 @@ import inspect
 from statistics import mean
 
 import bottlenecks
-import keras
 import pytest
 import tensorflow as tf
 
@@ -17,8 +16,6 @@ FOUND = 0.7
 
 NO_MORE = 1.5
 """So many times what was injected, as it was measured where it was, may be found there at most."""
-
-ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 NOT_ON_JAX = {
     "train_function_made_anew": "JAX's train function cannot be made anew within an epoch",
@@ -41,7 +38,7 @@ pytestmark = [
 
 def here():
     """Those that can be told with this backend."""
-    left_out = {} if ON_TENSORFLOW else NOT_ON_JAX
+    left_out = {} if bottlenecks.ON_TENSORFLOW else NOT_ON_JAX
     return [each for each in bottlenecks.SCENARIOS if each.name not in left_out]
 
 
