@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
@@ -68,8 +68,9 @@ class Place:
 def best_place(facts: RunFacts) -> Place | None:
     """Behind the last stage that can stand before shuffles, repeats and all that is random.
 
-    None where there is none, a cache is there already, or what runs cannot be told from what is
-    written.
+    None where there is none, a cache is there already, what runs cannot be told from what is
+    written, or passes cannot be told that may not end: a cache that is not read to its end grows
+    without end, or stays empty.
     """
     paces, chains = stage_paces(facts), facts.input.chains
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
@@ -80,6 +81,8 @@ def best_place(facts: RunFacts) -> Place | None:
     names, steps = [pace.name for pace in paces], float(length.epoch_steps)
     if names and _comes_together_alike(chains):
         shuffled = any(stage.kind == "shuffle" for stage in chains[0])
+        if length.ends_by_steps:
+            return None
         again = ("Shuffle", "Batch", "Prefetch") if shuffled else ()
         kept = tuple(name for name in names if not name.startswith(again))
         passes = float(length.epochs or 0)
@@ -88,6 +91,8 @@ def best_place(facts: RunFacts) -> Place | None:
     if found is None:
         return None
     written, after = found
+    if written is not None and _taken_of(written, chains[0]):
+        return None
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
     of_pass = _repeated_steps(chains, paces)
     if of_pass is not None:
@@ -97,8 +102,18 @@ def best_place(facts: RunFacts) -> Place | None:
         # An endless stream, which nobody repeats, would be kept without end.
         unknown = Place(written, after, tuple(saved), None, steps)
         return unknown if len(chains) == len(repeats) == 1 else None
+    elif length.ends_by_steps:
+        if written is None or written.kind != "map" or not written.elements:
+            return None
+        steps = written.elements / max(1e-9, after.stage.elements_per_batch)
     passes = (length.epochs or 0) * length.epoch_steps / steps
     return Place(written, after, tuple(saved), passes, steps)
+
+
+def _taken_of(written: WrittenStage, chain: Chain) -> bool:
+    """What this stage makes is not all read."""
+    behind = dropwhile(lambda stage: stage is not written, chain)
+    return any(stage.kind == "take" for stage in behind)
 
 
 def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:

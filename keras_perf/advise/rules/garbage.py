@@ -39,7 +39,8 @@ def tune_gc(situation: Situation) -> Recommendation | None:
     if not spent or not rest_ms or _few_pauses(situation.summary):
         return None
     threshold = situation.facts.settings.collector_threshold
-    if threshold is not None and threshold >= ADVISED_THRESHOLD:
+    if threshold is not None and not 0 < threshold < ADVISED_THRESHOLD:
+        # At 0 it is off: what collects then is a call in the user's own code.
         return None
     share = min(1.0, spent / rest_ms)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from keras_perf.advise.as_written import batch_size
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -17,7 +18,6 @@ from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
-from keras_perf.records.run.run_facts import GpuFacts
 from keras_perf.records.text.compiled_with import compiled_with
 
 TENSOR_CORES = (7, 0)
@@ -56,6 +56,13 @@ def _on_kernels(situation: Situation, least: float, expected: float, most: float
     return on_compute(*(1 - share * (1 - left) for left in (least, expected, most)))
 
 
+def _was_slower(situation: Situation, without: str) -> bool:
+    """A trial in the same directory, before this training, found it quicker without."""
+    before = situation.facts.tried_before
+    changes = () if before is None else before.changes
+    return any(each.id == without and each.low > 1 for each in changes)
+
+
 @rule(
     "enable-xla",
     tried_title="Compile the train function with XLA",
@@ -63,8 +70,10 @@ def _on_kernels(situation: Situation, least: float, expected: float, most: float
     in_a_loop=with_jit_compile,
 )
 def enable_xla(situation: Situation) -> Recommendation | None:
-    """The train function is not compiled by XLA, on a GPU."""
-    if _gpu(situation) is None or situation.facts.settings.jit_compile is not False:
+    """The train function is not compiled by XLA, on a GPU, where Keras can have it compiled."""
+    settings = situation.facts.settings
+    wanted = settings.jit_compile is False and settings.may_use_xla
+    if _gpu(situation) is None or not wanted or _was_slower(situation, "disable-xla"):
         return None
     return predicted(
         situation.model,
@@ -72,9 +81,10 @@ def enable_xla(situation: Situation) -> Recommendation | None:
         title="Compile the train function with XLA",
         reason=(
             "XLA fuses operations into fewer kernels. What that buys was not measured here: "
-            "a range seen on others' models (tensorflow.org/xla)."
+            "a range seen on others' models (tensorflow.org/xla). It compiles anew for each shape: "
+            "batches of many lengths would cost more than it buys."
         ),
-        action=compiled_with(situation.facts.settings.own_compile, jit_compile=True),
+        action=compiled_with(settings.own_compile, jit_compile=True),
         evidence={"jit_compile": False},
     )
 
@@ -87,8 +97,9 @@ def enable_xla(situation: Situation) -> Recommendation | None:
 )
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
-    gpu = _gpu(situation)
-    if gpu is None or gpu < TENSOR_CORES or situation.facts.settings.dtype_policy != "float32":
+    gpu, in_float32 = _gpu(situation), situation.facts.settings.dtype_policy == "float32"
+    slower = _was_slower(situation, "full-precision")
+    if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
         return None
     policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
     return predicted(
@@ -116,7 +127,8 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     policy = settings.dtype_policy or ""
     if gpu is None or gpu < TENSOR_CORES or not policy.startswith("mixed_"):
         return None
-    odd = sorted({w for w in settings.layer_widths if w >= 8 and w % 8})
+    inner = set(settings.layer_widths) - set(settings.output_widths)
+    odd = sorted(width for width in inner if width >= 8 and width % 8)
     batch = situation.summary.examples_per_step
     if batch is not None and batch >= 8 and batch % 8 == int(batch % 8) != 0:
         odd.append(int(batch))
@@ -160,14 +172,6 @@ def _activity(situation: Situation) -> tuple[str, float] | None:
     return sensor, active
 
 
-def _memory_free(known: GpuFacts) -> float | None:
-    """Share of the memory that was never used, of the fullest GPU; None where nobody tells."""
-    if known.device_memory and all(each.limit_mib for each in known.device_memory):
-        return min(1 - d.peak_mib / d.limit_mib for d in known.device_memory if d.limit_mib)
-    total, peak = known.gpu_memory_total_mib, known.gpu_memory_peak_mib
-    return 1 - peak / total if total and peak else None
-
-
 def _twice_the_batch(situation: Situation) -> Change:
     """Of an example: two share the launching of kernels; those that fill the GPU take longer.
 
@@ -188,25 +192,28 @@ def _twice_the_batch(situation: Situation) -> Change:
 def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free."""
     found, batch = _activity(situation), situation.summary.examples_per_step
-    free = _memory_free(situation.facts.gpu)
+    facts, free = situation.facts, situation.facts.gpu.memory_free
     if _gpu(situation) is None or found is None or free is None or not batch:
         return None
     sensor, active = found
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
+    # A smaller last batch makes the mean another number.
+    twice = 2 * ((batch_size(facts) or 0) * facts.settings.replicas or round(batch))
+    code = "model.fit(..., batch_size="
+    if facts.input.input_kind != "arrays":
+        code = "dataset = dataset.batch("
     return predicted(
         situation.model,
         _twice_the_batch(situation),
-        title=f"Double the batch to {2 * batch:.0f}",
+        title=f"Double the batch to {twice}",
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
             "learning rate may have to follow. keras_perf.sweep_batch_size measures other sizes."
         ),
-        action=(
-            f"dataset = dataset.batch({2 * batch:.0f})  # and half the steps_per_epoch, if set"
-        ),
+        action=f"{code}{twice})  # and half the steps_per_epoch, if set",
         evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ def model_facts(model: keras.Model) -> Questions:
         "parameters": lambda: int(model.count_params()) if model.built else None,
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
+        "output_widths": partial(output_widths, model),
+        "supports_jit": lambda: all(getattr(x, "supports_jit", True) for x in _layers_of(model)),
     }
 
 
@@ -120,17 +123,35 @@ def steps_are_capped() -> bool:
 def layer_widths(model: keras.Model) -> list[int]:
     """The different numbers of units and filters of a model's layers."""
     found: set[int] = set()
+    for layer in _layers_of(model):
+        widths = (getattr(layer, name, None) for name in ("units", "filters"))
+        found.update(width for width in widths if type(width) is int)
+    return sorted(found)
+
+
+def output_widths(model: keras.Model) -> list[int]:
+    """The different lengths of the outputs' last axes; none of a model without known outputs."""
+    shapes = [each.shape for each in getattr(model, "outputs", None) or ()]
+    return sorted({shape[-1] for shape in shapes if shape and shape[-1]})
+
+
+_INNER = ("layer", "forward_layer", "backward_layer", "cell")
+"""Attributes in which Keras's layers keep one that they call."""
+
+
+def _layers_of(model: keras.Model) -> Iterator[keras.layers.Layer]:
+    """The model and all layers in it that public attributes tell."""
     pending, seen = [model], {id(model)}
     while pending:
         layer = pending.pop()
-        widths = (getattr(layer, name, None) for name in ("units", "filters"))
-        found.update(width for width in widths if type(width) is int)
+        yield layer
         # A user's layer may call anything `layers`, and one layer may be in several places.
         inner = getattr(layer, "layers", ())
-        new = inner if isinstance(inner, list | tuple) else ()
+        new = list(inner) if isinstance(inner, list | tuple) else []
+        new += [getattr(layer, name, None) for name in _INNER]
+        new = [each for each in new if isinstance(each, keras.layers.Layer)]
         pending.extend(each for each in new if id(each) not in seen)
         seen.update(map(id, new))
-    return sorted(found)
 
 
 def ends_in_float16_softmax(model: keras.Model) -> bool:

@@ -70,7 +70,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         data=data,
         enqueuer=enqueuer_in(_fit_frame()),
         input_kind=kind_of_input(data),
-        facts=_facts(data, arguments.get("validation_steps")),
+        facts=_facts(data, arguments.get("validation_steps"), whole_executions),
         batch_rows=rows_of_batches(
             data, arguments.get("batch_size"), arguments.get("steps_per_epoch")
         ),
@@ -83,7 +83,7 @@ def epochs_from(epoch: int, last: int | None) -> int | None:
     return None if last is None else max(1, last - epoch)
 
 
-def _facts(data: Any, validation_steps: Any) -> Questions:
+def _facts(data: Any, validation_steps: Any, ends_by_steps: bool) -> Questions:
     workers, processes = workers_of(data)
     loader, source = loader_of(data), source_of_input(data)
     written, shared = _of_tensorflow(data) if is_of_tensorflow(data) else (None, {})
@@ -95,6 +95,7 @@ def _facts(data: Any, validation_steps: Any) -> Questions:
         "loader": lambda: loader,
         "input_source": lambda: source,
         "validation_steps": lambda: validation_steps,
+        "ends_by_steps": lambda: ends_by_steps,
     }
 
 

@@ -55,12 +55,17 @@ TRIAL = "steps_per_execution_trial"
 
 @dataclass(frozen=True)
 class Length:
-    """From which optimizer step to which, and in what portions."""
+    """From which optimizer step to which, and in what portions.
+
+    `ends_by_steps`: an epoch ends after so many steps, as `fit` was told, not where its data end: a
+    pass through them may take several epochs.
+    """
 
     first_step: int | None = fact(count())
     last_step: int | None = fact(count())
     epoch_steps: int | None = fact(count())
     epochs: int | None = fact(count())
+    ends_by_steps: bool = fact(flag, default=False)
     examples_per_step: float | None = fact(number(1e-9))
 
     @property
@@ -84,6 +89,14 @@ class GpuFacts:
     gpu_memory_peak_mib: float | None = fact(number())
     gpu_persistence: Mapping[str, bool] = fact(named(flag), {})
     device_memory: tuple[DeviceMemory, ...] = fact(each(record(DeviceMemory)), ())
+
+    @property
+    def memory_free(self) -> float | None:
+        """Share of the memory that was never used, of the fullest GPU; None where nobody tells."""
+        if self.device_memory and all(each.limit_mib for each in self.device_memory):
+            return min(1 - d.peak_mib / d.limit_mib for d in self.device_memory if d.limit_mib)
+        total, peak = self.gpu_memory_total_mib, self.gpu_memory_peak_mib
+        return 1 - peak / total if total and peak else None
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ class Settings:
     `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
     `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
     operations in it that print, check values or call Python. With `own_compile` the model's class
-    has a `compile` that does not take what Keras's takes. `waiting_hooks` are those for which
-    training waits for each step's result, `late_hooks` those of them that may be called late,
-    `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
+    has a `compile` that does not take what Keras's takes. `supports_jit` is False where a layer
+    says that XLA cannot compile it, which Keras then does not ask for. `waiting_hooks` are those
+    for which training waits for each step's result, `late_hooks` those of them that may be called
+    late, `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
     `Class.hook` had the model's state handed back to it within an epoch, on JAX. `call_ms` is what
     the train function's call takes of a step, there, while the device has nothing else to do, less
     the wait for a batch: entering and leaving it costs no more.
+    `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -47,6 +49,7 @@ class Settings:
     run_eagerly: bool = fact(flag, default=False)
     eager_functions: bool = fact(flag, default=False)
     jit_compile: bool | None = fact(flag)
+    supports_jit: bool = fact(flag, default=True)
     optimizer: str | None = fact(text)
     own_compile: bool = fact(flag, default=False)
     strategy: str | None = fact(text)
@@ -68,8 +71,19 @@ class Settings:
     trainable_parameters: int | None = fact(count())
     float16_softmax: bool = fact(flag, default=False)
     layer_widths: tuple[int, ...] = fact(each(count()), ())
+    output_widths: tuple[int, ...] = fact(each(count()), ())
     worker: int | None = fact(count(0, MACHINES))
     workers: int = fact(count(0, MACHINES), 0)
+
+    @property
+    def may_use_xla(self) -> bool:
+        """XLA does not compile the steps as far as is known, and could.
+
+        Keras keeps steps of several replicas from it.
+        """
+        by_python = self.run_eagerly or self.eager_functions
+        keras_asks_for_it = self.supports_jit and self.replicas == 1
+        return not (self.jit_compile or by_python) and (self.in_a_loop or keras_asks_for_it)
 
     @property
     def in_a_loop(self) -> bool:

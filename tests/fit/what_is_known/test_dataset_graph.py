@@ -77,6 +77,21 @@ def test_random_numbers_are_found():
     assert last.random
 
 
+def in_order():
+    yield from np.arange(4)
+
+
+def in_any_order():
+    yield from np.random.permutation(4)
+
+
+@pytest.mark.parametrize(("generator", "draws"), [(in_order, False), (in_any_order, True)])
+def test_what_a_generator_draws_is_found(generator, draws):
+    made = tf.data.Dataset.from_generator(generator, output_signature=tf.TensorSpec((), tf.int64))
+    *_, last = chain(made)
+    assert (last.python, last.random) == (True, draws)
+
+
 def test_where_datasets_come_together_each_begins_a_chain_of_its_own():
     data = tf.data.Dataset.zip((NAMES.shuffle(2), NAMES.map(decoded))).batch(2)
     chains = dataset_graph(data).chains

@@ -72,11 +72,13 @@ def _one_layout(summary: Summary) -> str:
 def normalization_unfused(summary: Summary) -> str | None:
     """Batch normalization in a dozen kernels, each of which reads all of its input."""
     took = summary.trace.get("unfused_normalization_ms", 0.0)
-    if summary.facts.settings.jit_compile or took < WORTH_SAYING * summary.step_ms:
+    settings = summary.facts.settings
+    if settings.jit_compile or took < WORTH_SAYING * summary.step_ms:
         return None
+    remedy = " jit_compile=True lets XLA fuse the pieces." if settings.may_use_xla else ""
     return (
         f"Batch normalization takes {_of(took, summary)} on the GPU, piece by piece: Keras 3 has "
-        "no fused one on TensorFlow. jit_compile=True lets XLA fuse the pieces."
+        f"no fused one on TensorFlow.{remedy}"
     )
 
 
@@ -99,7 +101,7 @@ def bound_by_launches(summary: Summary) -> str | None:
 def _fewer_waits(summary: Summary) -> str:
     """What is not done yet."""
     remedy = "A larger batch makes them longer."
-    if not summary.facts.settings.jit_compile:
+    if summary.facts.settings.may_use_xla:
         remedy = "jit_compile=True makes them fewer, a larger batch longer."
     if summary.facts.machine.gpu_thread_mode == "gpu_private":
         return remedy

@@ -58,22 +58,18 @@ def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
 def _of_less_traffic(settings: Settings) -> str:
     """In parentheses, what is not set already; "" where nothing is left."""
     helpful = ["half precision"] if settings.dtype_policy == "float32" else []
-    if settings.jit_compile is False and not _eager(settings):
+    if settings.jit_compile is False and settings.may_use_xla:
         helpful.append("XLA's fused operations")
     return f" ({', '.join(helpful)})" if helpful else ""
 
 
-def _eager(settings: Settings) -> bool:
-    """Python runs the steps: XLA and longer executions come after that."""
-    return settings.run_eagerly or settings.eager_functions
-
-
 def _remedies(settings: Settings) -> str:
     """What is not set already, and is to be had."""
-    eager = _eager(settings)
-    shares = (settings.tries_steps or settings.compiles_executions) and not eager
+    shares = settings.tries_steps or settings.compiles_executions
+    # Where Python runs the steps, longer executions come after that.
+    shares = shares and not (settings.run_eagerly or settings.eager_functions)
     helpful = ["larger batches"]
-    if settings.jit_compile is False and not eager:
+    if settings.jit_compile is False and settings.may_use_xla:
         helpful.append("XLA")
     if shares and settings.steps_per_execution == 1:
         helpful.append(f"more steps per {'call' if settings.in_a_loop else 'execution'}")

@@ -10,6 +10,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.times.outlier import Cause
 
 WORTH = 0.05
@@ -48,7 +49,7 @@ def loader_notes(run: Diagnosed) -> Iterator[str]:
     if loader.pinned:
         yield (
             "pin_memory=True buys nothing here: Keras copies each batch of the DataLoader into "
-            "TensorFlow's own memory."
+            f"{library_of(facts)}'s own memory."
         )
 
 

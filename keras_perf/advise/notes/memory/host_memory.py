@@ -53,7 +53,8 @@ def host_memory_notes(run: Diagnosed) -> Iterator[str]:
 def may_fill_a_cache(facts: RunFacts) -> bool:
     """A cache of the pipeline grows until the data has been through it once."""
     kinds, epoch, steps = facts.input.kinds, facts.length.epoch_steps, facts.length.steps
-    passed_once = epoch is not None and "repeat" not in kinds and steps >= 2 * epoch
+    each_is_a_pass = not facts.length.ends_by_steps and "repeat" not in kinds
+    passed_once = epoch is not None and each_is_a_pass and steps >= 2 * epoch
     return "cache" in kinds and not passed_once
 
 

@@ -50,6 +50,8 @@ def interleave(situation: Situation) -> Recommendation | None:
     stage = max(readers, key=lambda name: readers[name])
     kind = next((kind for kind in RECORD_READERS if stage.startswith(kind)), None)
     written = written_as(stage, situation.facts)
+    if _of_one(written, kind, situation):
+        return None
     reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -84,6 +86,13 @@ def _one_after_the_other(model: StepModel) -> dict[str, float]:
     """Stages that read a file, or run a dataset, after the other."""
     one_by_one = (name for name in model.stages if model.threads.get(name, 1) == 1)
     return {name: model.stages[name] for name in one_by_one if name.startswith(FILE_READERS)}
+
+
+def _of_one(written: WrittenStage | None, kind: str | None, situation: Situation) -> bool:
+    """There is one file to read, or one dataset to run: several at a time are none."""
+    stages = situation.facts.input.written
+    readers = [each for each in stages if each.is_reader] if kind else [written]
+    return len(readers) == 1 and readers[0] is not None and readers[0].elements == 1
 
 
 def _at_a_time(alone: bool) -> str:

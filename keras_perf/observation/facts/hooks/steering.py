@@ -20,20 +20,22 @@ ASSIGNS = frozenset({"assign", "assign_add", "assign_sub", "set_weights", SET_VA
 STEERS = RATES | {"trainable", "rate", "momentum", "weight_decay"}
 OF_THE_TRAINING = frozenset({"model", "optimizer"})
 ENDS = "stop_training"
+LOGS = "logs"
 
 
 def steered_by(hook: Any) -> str | None:
     """What later steps depend on and the hook sets, such as the learning rate; None of none.
 
-    It is called with each batch, and done less often it would train another model. The rate is
-    named where nothing else is set, and a schedule could set it, which knows of no logs.
+    It is called with each batch or epoch, and done less often it would train another model. So do
+    `logs`, which other callbacks stop and save by. The rate is named where nothing else is set, and
+    a schedule could set it, which knows of no logs.
 
     What it cannot see: what code of a library sets, and names that are put together as it runs.
     """
     chains = list(_chains(hook))
     sets = [name for chain in chains if (name := _sets(chain, chains)) is not None]
     if not sets:
-        return None
+        return LOGS if _adds_to_logs(hook, chains) else None
     others = [name for name in sets if name not in RATES]
     if others:
         return others[0]
@@ -70,7 +72,19 @@ def _names(chain: Chain) -> tuple[str, ...]:
 
 
 def _reads_logs(hook: Any, chains: Sequence[Chain]) -> bool:
-    """Its last parameter is what a step gave."""
+    return any(_is_value(each, _logs_of(hook)) for each in chains)
+
+
+def _adds_to_logs(hook: Any, chains: Sequence[Chain]) -> bool:
+    of_logs = (each for each in chains if _is_value(each, _logs_of(hook)) and not each.names)
+    return any(each.sets_element for each in of_logs)
+
+
+def _logs_of(hook: Any) -> str:
+    """Its last parameter is what a step, or an epoch, gave."""
     code = own_code(hook)
-    last = code.co_varnames[code.co_argcount - 1] if code is not None and code.co_argcount else ""
-    return any(each.root is Root.VALUE and each.name == last for each in chains)
+    return code.co_varnames[code.co_argcount - 1] if code is not None and code.co_argcount else ""
+
+
+def _is_value(chain: Chain, name: str) -> bool:
+    return chain.root is Root.VALUE and chain.name == name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import getclosurevars
 from typing import Any
 
 import tensorflow as tf
@@ -59,7 +60,8 @@ def dataset_graph(dataset: Any) -> WrittenPipeline | None:
     The public `DatasetToGraphV2` would copy all data that the dataset holds in memory, twice
     its size, so this asks the private `_inputs` and `_functions`. Where they are missing, the
     diagnosis has no notes on the order of the stages; the measured advice needs none of it.
-    Without a shuffle's private `_buffer_size` there is no advice on filling its buffer.
+    Without a shuffle's private `_buffer_size` there is no advice on filling its buffer, and without
+    `from_generator`'s private `_generator` what a generator draws is not known.
 
     What it cannot see: a map's own argument `deterministic`; what tf.data makes of the stages (it
     fuses some, and runs stateless maps in parallel); operations inside a `tf.function` that a
@@ -127,13 +129,14 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
     # Without the private `_func` advice names no line of the user's program, and what Python code
     # draws at random is not known.
     written = getattr(wrappers[0], "_func", None) if wrappers else None
+    drawing = _generator_in(written) or written
     elements = int(inputs[0].cardinality()) if len(inputs) == 1 else tf.data.UNKNOWN_CARDINALITY
     return WrittenStage(
         kind=re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower(),
         function=_name(functions[0]) if functions else "",
         parallel=name.startswith("Parallel"),
         stateful=any(operation.op_def.is_stateful for operation in operations),
-        random=any("Random" in each for each in types) or (python and draws_in_python(written)),
+        random=any("Random" in each for each in types) or (python and draws_in_python(drawing)),
         python=python,
         one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
         reads_files="ReadFile" in types or any(each.startswith(RECORD_READERS) for each in types),
@@ -141,6 +144,15 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,
     )
+
+
+def _generator_in(written: Any) -> Any:
+    """The user's generator in the function that `from_generator` flattens with; None in others."""
+    try:
+        fetches = getclosurevars(written).nonlocals["generator_next_fn"]
+        return getclosurevars(fetches).nonlocals["generator_state"]._generator
+    except Exception:  # noqa: BLE001  all of it is private, and only what it draws depends on it
+        return None
 
 
 def _buffer(shuffle: Any, elements: int) -> int | None:

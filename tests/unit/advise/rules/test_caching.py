@@ -88,6 +88,7 @@ def test_a_map_behind_a_shuffle_is_cached_before_it():
         [SLICES, SHUFFLE, {"kind": "take"}, DECODE],
         [{"kind": "random"}, DECODE, BATCH],
         [SLICES, {"kind": "cache"}, DECODE, BATCH],
+        [SLICES, DECODE, {"kind": "take"}, BATCH],  # what is not read to its end stays empty
     ],
 )
 def test_what_differs_from_pass_to_pass_is_not_cached(chain):
@@ -117,6 +118,23 @@ def test_each_repetition_is_a_pass():
     assert advice.evidence["epochs"] == pytest.approx(60.0)
     assert advice.evidence["size_mib"] == pytest.approx(10.0)
     assert advice.predicted_speedup > 2
+
+
+@pytest.mark.parametrize(("decoded", "passes"), [(1600, 10.0), (8000, 2.0), (None, None)])
+def test_where_fit_counts_the_steps_of_an_epoch_the_data_tell_what_a_pass_is(decoded, passes):
+    stages = [stage("TensorSlice", 0.1, elements_per_batch=16.0)]
+    stages.append(stage("Map", 6.0, bytes_per_batch=MIB, elements_per_batch=16.0))
+    chain = [SLICES, DECODE | {"elements": decoded}, BATCH]
+    told = {"epochs": 10, "epoch_steps": 100, "ends_by_steps": True}
+    advice = cached(chain, [*stages, stage("Batch", 0.5)], **told)
+    assert (None if advice is None else advice.evidence["epochs"]) == passes
+
+
+def test_a_generator_s_stream_that_may_have_no_end_is_not_kept():
+    stages = [stage("FlatMap", 6.0, bytes_per_batch=MIB), stage("Batch", 0.5)]
+    chain = [{"kind": "tensor"}, {"kind": "flat_map", "function": "flat_map_fn"}, BATCH]
+    assert cached(chain, stages, epochs=10, epoch_steps=100) is not None
+    assert cached(chain, stages, epochs=10, epoch_steps=100, ends_by_steps=True) is None
 
 
 def test_an_endless_stream_whose_length_is_not_known_is_not_kept():

@@ -359,8 +359,28 @@ def test_what_xla_compiles_or_may_compile_is_not_told_of_xla(context):
     assert on_a_gpu(enable_xla, **context) is None
 
 
-def test_xla_is_not_recommended_without_a_gpu():
-    assert on_a_gpu(enable_xla, jit_compile=False, training_gpus=[]) is None
+def before(id: str) -> dict[str, Any]:
+    """A trial before this training, which found it quicker with a change of this name."""
+    changed = {"id": id, "before_ms": 5.0, "after_ms": 4.0, "gain": 1.25, "low": 1.2, "high": 1.3}
+    return {"tried_before": {"step_ms": 5.0, "changes": [changed]}}
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"training_gpus": []},
+        {"supports_jit": False},  # Keras does not ask for it
+        {"replicas": 2},
+        {"run_eagerly": True},  # comes first, and XLA by itself with it
+        before("disable-xla"),
+    ],
+)
+def test_xla_is_not_recommended_where_it_is_not_to_be_had_or_was_slower(context):
+    assert on_a_gpu(enable_xla, **({"jit_compile": False} | context)) is None
+
+
+def test_what_a_trial_found_of_something_else_says_nothing_of_xla():
+    assert on_a_gpu(enable_xla, jit_compile=False, **before("full-precision")) is not None
 
 
 # -- mixed-precision ---------------------------------------------------------------------
@@ -396,6 +416,7 @@ def test_tensor_cores_are_told_of_the_precision_that_they_have(capability, polic
         {"training_gpus": gpu(6, 1)},
         {"dtype_policy": "mixed_float16"},
         {"dtype_policy": None},
+        before("full-precision"),
     ],
 )
 def test_without_tensor_cores_or_float32_the_precision_is_left_alone(context):
@@ -422,6 +443,7 @@ def test_widths_that_do_not_fit_tensor_cores_are_named():
         {"layer_widths": [1, 7], "examples_per_step": 4.0},  # too small for a tile
         {"layer_widths": [], "examples_per_step": 31.9},  # a mean of unequal batches
         {"layer_widths": None, "examples_per_step": None},
+        {"layer_widths": [10, 64], "output_widths": [10]},  # as many as there are classes
         {"layer_widths": [10], "dtype_policy": "float32"},
         {"layer_widths": [10], "dtype_policy": None},
         {"layer_widths": [10], "training_gpus": gpu(6, 1)},
@@ -452,6 +474,14 @@ def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
         "SMs are active for 20% of the time and 75% of the memory was never used."
     )
     assert advice.evidence == {"sm_active_pct": 20.0, "memory_free_share": 0.75, "batch": 32.0}
+
+
+def test_a_smaller_last_batch_makes_no_odd_size_and_arrays_are_not_batched_by_the_user():
+    # 5000 examples in 79 batches, the last of 8.
+    mean = IDLE | {"examples_per_step": 5000 / 79, "epoch_steps": 79, "input_kind": "arrays"}
+    advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **mean)
+    assert advice.title == "Double the batch to 128"
+    assert advice.action.startswith("model.fit(..., batch_size=128)")
 
 
 @pytest.mark.parametrize(

@@ -437,6 +437,13 @@ def test_without_pauses_the_garbage_collector_is_left_alone():
     assert tune_gc(situation(compute=10.0)) is None
 
 
+@pytest.mark.parametrize(("threshold", "told"), [(700, True), (0, False), (100_000, False)])
+def test_a_collector_that_is_off_is_not_told_to_wait_for_longer(threshold, told):
+    known = {"collector_threshold": threshold}
+    advice = tune_gc(situation(compute=8.0, callbacks=2.0, garbage_ms=2.0, context=known))
+    assert (advice is not None) is told
+
+
 @given(pair=st.tuples(st.floats(0.01, 9.0), st.floats(0.01, 9.0)))
 @settings(max_examples=100, deadline=None)
 def test_longer_pauses_never_buy_less(pair):

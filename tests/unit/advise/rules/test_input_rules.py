@@ -417,6 +417,18 @@ def test_the_code_to_paste_reads_what_was_read(reader, dataset):
     compile(action, "action", "exec")
 
 
+@pytest.mark.parametrize(
+    ("stage_name", "kind"), [("TFRecordV2", "t_f_record"), ("FlatMap", "flat_map")]
+)
+def test_of_one_file_there_are_not_several_at_a_time(stage_name, kind):
+    def of(files: int) -> Recommendation | None:
+        chain = [{"kind": "tensor_slice"}, {"kind": kind, "elements": files}, {"kind": "batch"}]
+        return interleaved(stage_name, context={"dataset": {"chains": [chain]}})
+
+    assert of(1) is None
+    assert of(2) is not None
+
+
 @pytest.mark.parametrize("stage_name", ["FlatMap", "Interleave"])
 def test_a_pipeline_for_each_file_is_told_to_run_several_at_a_time(stage_name):
     advice = interleaved(stage_name)
