@@ -170,7 +170,12 @@ class OnJax:
         """All of them."""
         return Validations(model, told, clock, JaxEvaluation)
 
-    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> NoCallsInHooks:
+    def calls_in_hooks(
+        self,
+        model: keras.Model,
+        clock: Callable[[], int],
+        raised: Callable[[BaseException], None],
+    ) -> NoCallsInHooks:
         """They count as their callbacks' time."""
         return NoCallsInHooks()
 

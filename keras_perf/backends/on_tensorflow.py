@@ -142,9 +142,14 @@ class OnTensorFlow:
         """All of them."""
         return Validations(model, told, clock, TensorFlowCall)
 
-    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> CallsInHooks:
+    def calls_in_hooks(
+        self,
+        model: keras.Model,
+        clock: Callable[[], int],
+        raised: Callable[[BaseException], None],
+    ) -> CallsInHooks:
         """All of them."""
-        return CallsInHooks(model, clock)
+        return CallsInHooks(model, clock, raised)
 
     def release(self) -> None:
         """Gives back what is timed."""

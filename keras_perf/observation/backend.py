@@ -119,7 +119,12 @@ class Backend(Protocol):
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Any:
         """Watches what `fit` evaluates."""
 
-    def calls_in_hooks(self, model: keras.Model, clock: Callable[[], int]) -> Any:
+    def calls_in_hooks(
+        self,
+        model: keras.Model,
+        clock: Callable[[], int],
+        raised: Callable[[BaseException], None],
+    ) -> Any:
         """Times the calls of `predict` and `evaluate` in hooks."""
 
     def release(self) -> None:

@@ -196,6 +196,7 @@ class Observation(ObservedTraining):
                 # Who has stopped the training does not wait for it.
                 self.closed, self.work.due = True, not aborted
             with ExitStack() as files:
+                files.callback(self._lets_go)
                 files.callback(ends_harmlessly, self.recording.close)
                 self.recording.ends(ending if aborted else Ending(How.DONE))
                 with ExitStack() as listeners:
@@ -206,6 +207,9 @@ class Observation(ObservedTraining):
                         taken.callback(ends_harmlessly, self._give_back)
                     ends_harmlessly(self._tell_the_rest, aborted=aborted)
                 ends_harmlessly(self.recording.finish, self.step, diagnoses=self.diagnoses)
+
+    def _lets_go(self) -> None:
+        """All has ended: what is the user's is held no longer."""
 
     def fails(self, error: Exception) -> None:
         """Observing itself has failed: it ends, and training goes on."""

@@ -54,6 +54,14 @@ def optimizer_iterations(model: keras.Model) -> int | None:
     return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
 
 
+def trained_steps(model: keras.Model) -> int:
+    """Steps that were trained before, by the optimizer: an update may gather several batches."""
+    optimizer = getattr(model, "optimizer", None)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    gathered = getattr(inner, "gradient_accumulation_steps", None) or 1
+    return (optimizer_iterations(model) or 0) * gathered
+
+
 def counts_every_step(optimizer: Any) -> bool:
     """Its counter advances by one with every step: not where steps are skipped or gathered."""
     scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)

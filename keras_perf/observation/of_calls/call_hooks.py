@@ -37,14 +37,14 @@ class CallHooks:
 
     def batch_begins(self, hook: str, batch: int, logs: Any) -> None:
         """Before an execution."""
-        self._run(hook, batch, logs)
+        self._run(hook, batch, logs=logs)
         # After the hooks: one of them may evaluate or predict itself.
         self.call.arm()
 
     def batch_ends(self, hook: str, batch: int, logs: Any) -> None:
         """After one, when its logs have been read."""
         self.call.ready(self._now(), batch)
-        self._run(hook, batch, logs)
+        self._run(hook, batch, logs=logs)
 
     def ends(self, hook: str, logs: Any) -> Inference | None:
         """The last hook; what is known of the call."""
@@ -52,10 +52,10 @@ class CallHooks:
         self._run(hook, logs)
         return self.call.end()
 
-    def _run(self, hook: str, *arguments: Any) -> None:
+    def _run(self, hook: str, *arguments: Any, **named: Any) -> None:
         for callback in self._callbacks:
             begin = self._now()
-            getattr(callback, hook)(*arguments)
+            getattr(callback, hook)(*arguments, **named)
             self.call.host(hook, begin, self._now())
 
 
@@ -91,6 +91,10 @@ class CallTiming(keras.callbacks.Callback):
     def on_predict_begin(self, logs: Any = None) -> None:
         """As `on_test_begin`."""
         self._begins_anew("on_predict_begin", logs)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Of a `fit` on the same list, likewise."""
+        self._begins_anew("on_train_begin", logs)
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""

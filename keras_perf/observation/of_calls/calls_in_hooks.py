@@ -49,10 +49,16 @@ class CallsInHooks:
     Arguments:
         model: which a `fit` trains.
         clock: nanoseconds.
+        raised: called with what a validation of `fit`'s own raised.
     """
 
-    def __init__(self, model: keras.Model, clock: Callable[[], int]) -> None:
-        self._model, self._now = model, clock
+    def __init__(
+        self,
+        model: keras.Model,
+        clock: Callable[[], int],
+        raised: Callable[[BaseException], None],
+    ) -> None:
+        self._model, self._now, self._raised = model, clock, raised
         self._predicts: dict[str, PredictCalls] = {}
         self._evaluates: dict[str, EvaluateCalls] = {}
         self._predict, self._evaluate = model.predict, model.evaluate
@@ -100,6 +106,10 @@ class CallsInHooks:
         begin = self._now()
         try:
             return self._evaluate(*arguments, **named)
+        except BaseException as error:
+            if calling_hook() is None:
+                self._raised(error)
+            raise
         finally:
             self._add(self._evaluates, EvaluateCalls(1, (self._now() - begin) / 1e9))
 

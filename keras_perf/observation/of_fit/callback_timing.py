@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.of_calls.call_hooks import CallHooks
-from keras_perf.observation.of_calls.validations import Validations
-from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.found_hooks import (
     Hooks,
     hook_sources,
@@ -20,44 +18,12 @@ from keras_perf.observation.of_fit.found_hooks import (
     set_to_epochs,
     steering,
 )
-from keras_perf.observation.trials import TrialsInFit
+from keras_perf.observation.of_fit.observed_fit import ObservedFit
 from keras_perf.observers.asking import Questions
-from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
-from keras_perf.records.run.ending import Ending
 
 Answer = TypeVar("Answer")
-
-
-class ObservedFit(Protocol):
-    """What is told of a `fit`'s hooks.
-
-    Attributes:
-        now: the clock, in nanoseconds.
-        timeline: on which hooks are timed.
-        trials: what may have changed with the hooks.
-        validations: watches them.
-        answers: those that Keras's calls are given for steps that have run ahead.
-    """
-
-    now: Callable[[], int]
-    timeline: Timeline
-    answers: Answers
-    trials: TrialsInFit
-    validations: Validations
-
-    def epoch_begins(self, epoch: int) -> None:
-        """Before the first execution of the epoch of this number."""
-
-    def epoch_ends(self, *, validates: bool = False) -> None:
-        """After its last one; told again after a validation."""
-
-    def arm(self) -> None:
-        """Keras calls the train function next."""
-
-    def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:
-        """`fit` has ended, or raised."""
 
 
 class CallbackTiming(keras.callbacks.Callback):
@@ -74,6 +40,7 @@ class CallbackTiming(keras.callbacks.Callback):
         self._originals = callbacks.callbacks
         self._observation: ObservedFit | None = observation
         self._timeline, self._now = observation.timeline, observation.now
+        self._end_of_data = observation.backend.end_of_data
         self._find_hooks()
         self._validation: CallHooks | None = None
         callbacks.callbacks = [self]
@@ -145,11 +112,15 @@ class CallbackTiming(keras.callbacks.Callback):
                 host(owner, begin, end)
                 begin = end
         except BaseException as error:
-            self._abort(error)
+            # Keras takes the end of an iterator of the hook's for that of the data, and goes on.
+            if not isinstance(error, self._end_of_data):
+                self._abort(error)
             raise
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
+        if self._observation is not None:
+            self._observation.examples.epoch_comes()
         self._between("on_epoch_begin", epoch, logs)
         self._follow_the_list()
         if self._observation is not None:
@@ -194,14 +165,14 @@ class CallbackTiming(keras.callbacks.Callback):
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         if (hooks := self._validation) is None:
-            self._forward("on_test_batch_begin", batch, logs)
+            self._forward("on_test_batch_begin", batch, logs=logs)
         else:
             self._aborting(hooks.batch_begins, "on_test_batch_begin", batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         if (hooks := self._validation) is None:
-            self._forward("on_test_batch_end", batch, logs)
+            self._forward("on_test_batch_end", batch, logs=logs)
         else:
             self._aborting(hooks.batch_ends, "on_test_batch_end", batch, logs)
 
@@ -215,11 +186,11 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
-        self._forward("on_predict_batch_begin", batch, logs)
+        self._forward("on_predict_batch_begin", batch, logs=logs)
 
     def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
         """Forwards."""
-        self._forward("on_predict_batch_end", batch, logs)
+        self._forward("on_predict_batch_end", batch, logs=logs)
 
     def _between(self, hook: str, epoch: int, logs: Any) -> None:
         begin = self._now()
@@ -233,14 +204,14 @@ class CallbackTiming(keras.callbacks.Callback):
             self._abort(error)
             raise
 
-    def _forward(self, hook: str, *arguments: Any) -> None:
+    def _forward(self, hook: str, *arguments: Any, **named: Any) -> None:
         for callback in self._originals:
-            self._aborting(getattr(callback, hook), *arguments)
+            self._aborting(getattr(callback, hook), *arguments, **named)
 
-    def _aborting(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
+    def _aborting(self, call: Callable[..., Answer], *arguments: Any, **named: Any) -> Answer:
         """What raises ends the observation."""
         try:
-            return call(*arguments)
+            return call(*arguments, **named)
         except BaseException as error:
             self._abort(error)
             raise

@@ -1,11 +1,16 @@
-"""How many steps an epoch of `fit` really had."""
+"""How many steps an epoch of `fit` really had, and a step examples."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import keras
 
+from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.model_facts import counts_every_step, optimizer_iterations
 from keras_perf.observation.of_fit.calling_fit import Asked
+from keras_perf.records.run.inference import EvaluateCalls
 
 
 class EpochLength:
@@ -39,3 +44,40 @@ class EpochLength:
             expected = (optimizer_iterations(self._model) or 0) - self._iterations
         missing = steps - expected
         return missing if 0 < missing < steps_per_execution else 0
+
+
+class ExamplesPerStep:
+    """Keras's loss metric counts those of an epoch, unless a callback evaluates meanwhile.
+
+    `evaluate` begins the count anew, and adds its own examples to it.
+
+    Arguments:
+        model: that is trained.
+        backend: counts.
+        evaluates: calls of `evaluate` in each hook so far.
+
+    What it cannot see: `test_on_batch`, `reset_metrics`, and on JAX `evaluate`, in a hook.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        backend: Backend,
+        evaluates: Callable[[], dict[str, EvaluateCalls]],
+    ) -> None:
+        self._count = partial(backend.examples_per_step, model)
+        self._evaluates, self._evaluated = evaluates, 0
+        self._known: float | None = None
+
+    def epoch_comes(self) -> None:
+        """Before the first hook of an epoch's begin."""
+        self._evaluated = self._calls()
+
+    def after(self, steps: int) -> float | None:
+        """Of this epoch, which had so many steps so far; of one before if this one is not known."""
+        if self._calls() == self._evaluated:
+            self._known = self._count(steps)
+        return self._known
+
+    def _calls(self) -> int:
+        return sum(each.calls for each in self._evaluates().values())

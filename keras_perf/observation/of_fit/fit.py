@@ -11,17 +11,14 @@ import keras
 
 from keras_perf.observation.backend import Backend, TrainFunction
 from keras_perf.observation.facts.ending_facts import ended_by
-from keras_perf.observation.facts.model_facts import (
-    optimizer_iterations,
-    require_train_function,
-)
+from keras_perf.observation.facts.model_facts import require_train_function, trained_steps
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.answers_to_keras import Answers
 from keras_perf.observation.of_fit.callback_timing import CallbackTiming
 from keras_perf.observation.of_fit.calling_fit import asked_of_fit, epochs_from, is_being_called
-from keras_perf.observation.of_fit.epoch_length import EpochLength
+from keras_perf.observation.of_fit.epoch_length import EpochLength, ExamplesPerStep
 from keras_perf.observation.of_fit.own_iterators import OwnIterators
 from keras_perf.observation.of_fit.put_train_function import put_train_function
 from keras_perf.observation.trials import TrialsInFit
@@ -35,6 +32,8 @@ class FitObservation(Observation):
     Attributes:
         answers: what Keras's next calls are given for steps that have run ahead of them.
         validations: watches them.
+        examples: of a step.
+        data: what it trains on, as it was given; None once the `fit` is over.
         times_callbacks: the callback list was found, which also tells when `fit` ends.
         replacements: how often a callback has made the train function anew.
     """
@@ -49,14 +48,14 @@ class FitObservation(Observation):
     ) -> None:
         require_train_function(model)
         function, steps = model.train_function, int(model.steps_per_execution)
-        first_step = optimizer_iterations(model) or 0
-        super().__init__(
-            model, backend, backend.called(function), steps, clock=clock, first_step=first_step
-        )
+        first, called = trained_steps(model), backend.called(function)
+        super().__init__(model, backend, called, steps, clock=clock, first_step=first)
         self._when_closed = when_closed
         asked = asked_of_fit(callbacks)
+        self.data, enqueuer = asked.data, asked.enqueuer
+        self._asked = asked = asked._replace(data=None, enqueuer=None)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
-        self.input_kind, self._asked = asked.input_kind, asked
+        self.input_kind = asked.input_kind
         self.recording.batch_rows = asked.batch_rows
         self._length, self._epochs_done, self._exhausted = EpochLength(model, asked), 0, False
         tell = partial(self.audience.tell, "validation_ends")
@@ -72,8 +71,11 @@ class FitObservation(Observation):
         if self._timing is None:
             # Nobody tells when Keras calls.
             put_train_function(self.model, self._wrapper)
-        self._calls_in_hooks = backend.calls_in_hooks(model, clock)
-        backend.time_workers(asked.enqueuer)
+        self._calls_in_hooks = backend.calls_in_hooks(
+            model, clock, lambda error: self.close(aborted=True, ending=ended_by(error))
+        )
+        self.examples = ExamplesPerStep(model, backend, self._calls_in_hooks.evaluates)
+        backend.time_workers(enqueuer)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -96,11 +98,6 @@ class FitObservation(Observation):
         """As Keras has decided, or was told."""
         return self.backend.compiles_unseen(self.model)
 
-    @property
-    def data(self) -> Any:
-        """What it trains on, as it was given."""
-        return self._asked.data
-
     def settings(self) -> Questions:
         """Keras's settings of the `fit`."""
         return {
@@ -115,8 +112,8 @@ class FitObservation(Observation):
         }
 
     def examples_per_step(self) -> float | None:
-        """As the backend counts them."""
-        return self.backend.examples_per_step(self.model, self.batch)
+        """As they are counted."""
+        return self.examples.after(self.batch)
 
     # -- the hot path --------------------------------------------------------------------
 
@@ -204,7 +201,7 @@ class FitObservation(Observation):
         """Called before the first execution of the epoch of this number."""
         if not self._epochs_done:
             # Another callback may have restored a checkpoint when training began.
-            self.first_step = self.step = optimizer_iterations(self.model) or 0
+            self.first_step = self.step = trained_steps(self.model)
             self.epochs = epochs_from(epoch, self.epochs)
         self.batch = 0
         self.answers.forget()
@@ -239,6 +236,9 @@ class FitObservation(Observation):
         )
         self.work.was_fed(self.pipeline)
         self.pipeline = None
+
+    def _lets_go(self) -> None:
+        self.data = None
 
     def _give_back(self) -> None:
         self.validations.release()

@@ -115,7 +115,7 @@ def called(monkeypatch):
 def test_predictions_of_a_hook_are_added_up_but_for_the_first_that_traces(clock):
     model, x = Model(clock), np.zeros((5, 2))
     model.predict_function = None
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     for _ in range(3):
         model.predict(x, batches=2)
     [(owner, found)] = watch.predicts().items()
@@ -140,7 +140,7 @@ def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind])
     monkeypatch.setattr(tf.test.experimental, "sync_devices", waits)
     model = Model(clock)
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     model.predict(np.zeros((5, 2)))
     [found] = watch.predicts().values()
     assert found.inside_ms == (pytest.approx(23) if known else None)
@@ -149,7 +149,7 @@ def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
 @pytest.mark.usefixtures("called")
 def test_a_prediction_that_raises_is_counted_and_raises(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     theirs = model.predict_function
     with pytest.raises(TypeError):
         model.predict(np.zeros((5, 2)), batches="many")
@@ -159,7 +159,7 @@ def test_a_prediction_that_raises_is_counted_and_raises(clock):
 
 def test_a_prediction_that_no_hook_makes_is_nobody_s(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     model.predict(np.zeros((5, 2)))
     assert watch.predicts() == {}
 
@@ -167,7 +167,7 @@ def test_a_prediction_that_no_hook_makes_is_nobody_s(clock):
 @pytest.mark.usefixtures("called")
 def test_evaluations_of_a_hook_are_added_up(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     for _ in range(3):
         model.evaluate(np.zeros((5, 2)))
     [(owner, found)] = watch.evaluates().items()
@@ -180,7 +180,7 @@ def test_evaluations_of_a_hook_are_added_up(clock):
 def test_a_predict_of_one_s_own_on_the_instance_is_left_alone(clock):
     model = Model(clock)
     model.predict = own = lambda x: x
-    watch = CallsInHooks(model, clock)
+    watch = CallsInHooks(model, clock, lambda error: None)
     assert model.predict is own
     watch.restore()
     assert model.predict is own
