@@ -16,7 +16,9 @@ from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.gpu_and_host import GpuHostSampler
 from keras_perf.observers.sensors.sampler import sampling_interval
 from keras_perf.records.phase import Phase
+from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.settings import SAMPLE_GPUS, Settings
 from keras_perf.report.text.text_tab import gpus_markdown
 from keras_perf.write.writable_log_dir import writable_log_dir
 
@@ -39,7 +41,7 @@ class GpuSampling:
         self._process = os.getpid()
         self._failed = False
         self._writer = SafeWriter(log_dir)
-        self._points = 0
+        self._points = self._last_point = 0
         self._last_step: int | None = None
         # Starting NVML can take seconds, and the thread samples before we have `_sampler`.
         self._due = math.inf
@@ -74,6 +76,8 @@ class GpuSampling:
             self._sampler.stop()
             if not self._failed:
                 self._try(self._write)
+            if not self._failed:
+                self._try(lambda: self._describe(How.DONE))
 
     def _write_if_due(self) -> None:
         if not self._failed and time.monotonic() >= self._due:
@@ -92,16 +96,21 @@ class GpuSampling:
     def _write(self) -> None:
         self._points += 1
         known = None if self.step is None else int(self.step)
-        step = self._points if known is None else known
+        step = self._last_point = self._points if known is None else known
         # How many steps came before the first one that is set is not known.
         steps = 0 if known is None or self._last_step is None else known - self._last_step
         self._last_step = known
         values = self._sampler.take(steps, None)
         if self._points == 1:
-            self._writer.context(step, RunFacts(gpu=self._sampler.facts).to_json())
+            self._describe(How.RUNNING)
             if gpus := self._sampler.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
         self._writer.scalars(step, values)
+
+    def _describe(self, how: How) -> None:
+        settings = Settings(driver=SAMPLE_GPUS)
+        facts = RunFacts(gpu=self._sampler.facts, settings=settings, ending=Ending(how))
+        self._writer.context(self._last_point, facts.to_json())
 
 
 @contextlib.contextmanager

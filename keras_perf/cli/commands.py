@@ -134,8 +134,9 @@ def compare(arguments: argparse.Namespace) -> int:
         from keras_perf.report.page.page import page_html
         from keras_perf.report.run_report import run_reports
 
-        page = page_html(run_reports([arguments.before, arguments.after]))
-        print(write_page(arguments.html, page))
+        reports = run_reports([arguments.before, arguments.after])
+        trained = tuple(each for each in reports if not each.summary.facts.calls_only)
+        print(write_page(arguments.html, page_html(trained or reports)))
     elif arguments.json:
         from keras_perf.report.as_json import comparison_json
 

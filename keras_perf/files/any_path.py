@@ -66,6 +66,8 @@ def folders_below(
 ) -> Iterator[tuple[AnyPath, list[str]]]:
     """The folder itself and all below it, each with the names of its files.
 
+    Links to folders elsewhere are followed, once each: TensorBoard advises trees of them.
+
     Arguments:
         root: the folder.
         refused: gets the error of each that cannot be listed; of a remote one the first ends it.
@@ -82,5 +84,18 @@ def folders_below(
         if not isinstance(error, FileNotFoundError):
             refused(error)
 
-    for folder, _, names in os.walk(root, onerror=unless_gone):
+    seen = {os.path.realpath(root)}
+    for folder, below, names in os.walk(root, onerror=unless_gone, followlinks=True):
+        below[:] = [name for name in below if _leads_on(os.path.join(folder, name), seen)]
         yield Path(folder), names
+
+
+def _leads_on(folder: str, seen: set[str]) -> bool:
+    """No link, or one to a folder that is neither below nor above one that is walked anyway."""
+    if not os.path.islink(folder):
+        return True
+    place = os.path.realpath(folder)
+    if any(os.path.commonpath((place, each)) in (place, each) for each in seen):
+        return False
+    seen.add(place)
+    return True

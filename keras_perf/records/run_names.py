@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 RUN = "perf"
+CALLS = "calls"
+"""`calls_1`, … hold what `evaluate` and `predict` took where no training told it."""
+
 _WORKER = "worker_"
 
 
@@ -20,6 +23,11 @@ def without_worker(run: str) -> tuple[str, int | None]:
     if path.name.startswith(_WORKER) and number.isdecimal():
         return path.parent.as_posix(), int(number)
     return run, None
+
+
+def is_of_calls(name: str) -> bool:
+    """Whether a directory of this name holds calls, and no training."""
+    return name.startswith(f"{CALLS}_") and name.removeprefix(f"{CALLS}_").isdecimal()
 
 
 def is_ours(name: str, above: str) -> bool:

@@ -14,7 +14,7 @@ from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.advise.notes.fits import fit_notes
+from keras_perf.advise.notes.fits import fit_notes, passed_over
 from keras_perf.advise.notes.inference import notes_on_calls
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.reliability.contention import load_of_others
@@ -64,6 +64,7 @@ class Diagnosis(Told):
         summary: what was measured.
         efficiency: FLOPs and model FLOPs utilization, memory traffic, energy and prices.
         ending: those of `notes` that tell how training ended, where it did not end well.
+        newer: those that tell of newer fits, which have nothing to show.
         because: the verdict's own sentences, with which `explanation` begins.
     """
 
@@ -79,6 +80,7 @@ class Diagnosis(Told):
     efficiency: Efficiency = field(default_factory=Efficiency)
     details: tuple[str, ...] = ()
     ending: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
     because: Because = field(default=Because(""), repr=False)
 
     @property
@@ -205,7 +207,8 @@ def diagnosis_of_training(training: Training, rates: Rates) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
     found = diagnosis_of(training.summary(), rates)
     ending = tuple(ending_notes(training))
-    return replace(found, notes=(*ending, *fit_notes(training), *found.notes), ending=ending)
+    notes = *ending, *fit_notes(training), *found.notes
+    return replace(found, notes=notes, ending=ending, newer=tuple(passed_over(training)))
 
 
 def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:

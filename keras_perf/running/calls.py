@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.observed_backends import NOT_WATCHED, OBSERVED, refusal
+from keras_perf.records.run_names import CALLS
 from keras_perf.running.given_callbacks import has_ours, with_ours
 from keras_perf.running.numbered_directories import NumberedDirectories, without_path
 from keras_perf.running.options import Options
@@ -39,7 +40,7 @@ class ObservedCalls(ReplacedMethods):
     ) -> None:
         super().__init__(say)
         self._in_a_fit = in_a_fit
-        self._directories = NumberedDirectories(options.log_dir, "calls")
+        self._directories = NumberedDirectories(options.log_dir, CALLS)
         self._models: weakref.WeakKeyDictionary[Any, _Watched] = weakref.WeakKeyDictionary()
         self._failed = ""
         self._all: list[_Watched] = []

@@ -137,12 +137,12 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return told(read, first, last, columns)
 
     def _table(self, request: wrappers.Request) -> wrappers.Response:
-        """All runs that can be read, a row each; the first is the one that was trained first."""
+        """All runs that can be read, a row each; beside the first that was trained, if any was."""
         places, reports = [], []
         for run in self._runs.listed():
             try:
                 reports.append(self._runs.report(run.name))
-                places.append(run.place)
+                places.append((reports[-1].summary.facts.calls_only, run.place))
             except Exception:
                 LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
         if not reports:

@@ -15,7 +15,7 @@ from keras_perf.files.any_path import AnyPath, any_path, size_and_time
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError, run_files
 from keras_perf.read.file_content import ReadFiles
-from keras_perf.records.run_names import RUN, without_worker
+from keras_perf.records.run_names import RUN, is_of_calls, without_worker
 from keras_perf.report.run_report import RunReport, report_of
 from keras_perf.tab.read_run import ReadRun
 
@@ -72,12 +72,12 @@ class ShownRuns:
         self._kept_runs: OrderedDict[tuple[str, str], tuple[str, ReadRun]] = OrderedDict()
 
     def listed(self) -> tuple[ShownRun, ...]:
-        """The newest first. It never waits for a run that is being read."""
+        """Trainings before calls, the newest first. It never waits for a run that is being read."""
         with self._listing:
             if time.monotonic() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
                 trained = [replace(run, place=place) for place, run in enumerate(found)]
-                self._listed = tuple(sorted(trained, key=lambda run: run.changed, reverse=True))
+                self._listed = tuple(sorted(trained, key=_how_new, reverse=True))
                 self._listed_at = time.monotonic()
             return self._listed
 
@@ -142,6 +142,11 @@ def _read(run: ShownRun, files: ReadFiles, *, shows_traces: bool) -> ReadRun:
     fit = found[0].fit
     of_tensorboard = PurePosixPath(run.name, fit.run).as_posix() if shows_traces else None
     return ReadRun(report, fit.path.parent, of_tensorboard)
+
+
+def _how_new(run: ShownRun) -> tuple[bool, float, int]:
+    """S3 does not tell when; there the one that was trained last is newest."""
+    return not is_of_calls(PurePosixPath(run.name).name), run.changed, run.place
 
 
 def _runs_below(group: str, log_dir: str) -> list[ShownRun]:

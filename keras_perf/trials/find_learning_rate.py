@@ -91,7 +91,8 @@ def find_learning_rate(
     Example:
     >>> found = keras_perf.find_learning_rate(model, dataset)
     >>> print(found)
-    >>> model.optimizer.learning_rate = found.suggestion
+    >>> if found.suggestion == found.suggestion:  # no NaN
+    ...     model.optimizer.learning_rate = found.suggestion
     """
     _check(model, dataset)
     lowest, highest, smoothing = _numbers(lowest, highest, smoothing)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from answers import parts_of, text_of
+from hand_built import CALL, write_calls
 
 from keras_perf.tab import shown_runs
 from keras_perf.tab.loader import PerformanceLoader
@@ -33,6 +34,17 @@ def test_runs_are_listed_the_newest_first(tab, runs):
             os.utime(file, (seconds, seconds))
     answer = tab(logs)("/runs")
     assert [run["name"] for run in answer.json["runs"]] == ["deep/new", "old"]
+
+
+def test_calls_that_came_later_stand_behind_trainings_and_are_nobody_s_first(tab, runs):
+    logs = runs("fit_1", "fit_2")
+    write_calls(logs / "calls_1", evaluate=CALL)
+    for place, name in enumerate(("calls_1", "fit_1", "fit_2", "calls_1")):
+        for file in (logs / name).rglob("events*"):
+            os.utime(file, (1e9 + place, 1e9 + place))
+    ask = tab(logs)
+    assert [run["name"] for run in ask("/runs").json["runs"]] == ["fit_2", "fit_1", "calls_1"]
+    assert "1.00×" in str(rows_of(ask("/table")))
 
 
 def test_a_run_that_has_grown_has_another_version_and_is_read_again(tab, runs, monkeypatch):

@@ -14,6 +14,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.run_facts import RunFacts, from_json
+from keras_perf.write.reopened_run import ReopenedRun
 from keras_perf.write.run_writer import RunWriter
 
 FITS_IN_MEMORY = {
@@ -26,6 +27,17 @@ FITS_IN_MEMORY = {
 
 H200 = {"training_gpus": [{"name": "NVIDIA H200", "compute_capability": [9, 0]}]}
 """The context of a training on a GPU."""
+
+
+CALL = {
+    "calls": 2,
+    "executions": 20,
+    "steps": 20,
+    "spent_s": 0.1,
+    "parts_s": {"starting": 0.02, "input_wait": 0.03, "compute": 0.05},
+    "examples": 640.0,
+}
+"""Two of `evaluate`, as a run holds them."""
 
 
 def frame(*points: tuple[int, dict[str, float]]) -> pd.DataFrame:
@@ -225,3 +237,8 @@ def write_fit(
     if context is not None:
         writer.context(intervals * steps, facts_of(context).to_json())
     writer.close()
+
+
+def write_calls(log_dir: Path, **kinds: Mapping[str, Any]) -> None:
+    """What calls of `evaluate` and `predict` leave where nothing was trained."""
+    ReopenedRun(str(log_dir)).write(1, {"evaluate/step_time_ms": 5.0}, {"inference": kinds})

@@ -30,12 +30,7 @@ def fit_notes(training: Training) -> Iterator[str]:
     newer = [fit for fit in others if training.fits.index(fit) > training.fits.index(shown)]
     if calls := [fit for fit in newer if fit.facts.calls_only]:
         yield f"Newer, and of evaluate or predict, not of a training: {_named(calls)}."
-    if empty := [fit for fit in newer if not fit.steps and not fit.facts.calls_only]:
-        yield (
-            f"Newer, but without a measured step, and therefore not what is shown: "
-            f"{_named(empty)}. Training ended within the warm-up there, still runs, or had no "
-            "StepGapDetector among its callbacks."
-        )
+    yield from passed_over(training)
     if fuller := [fit for fit in newer if fit.steps]:
         yield f"Newer than what is shown: {_named(fuller)}."
     for fit in others:
@@ -45,6 +40,18 @@ def fit_notes(training: Training) -> Iterator[str]:
                 "wrote into this directory at the same time, and took time from each other if on "
                 "one machine: give each training a log_dir of its own."
             )
+
+
+def passed_over(training: Training) -> Iterator[str]:
+    """A sentence on newer fits that have nothing to show; none where the newest is shown."""
+    newer = training.fits[training.fits.index(training.fit) + 1 :] if _others(training) else ()
+    nothing_to_show = [fit for fit in newer if not (fit.steps or fit.tried or fit.facts.calls_only)]
+    if nothing_to_show:
+        yield (
+            f"Newer, but without a measured step, and therefore not what is shown: "
+            f"{_named(nothing_to_show)}. Training ended within the warm-up there, still runs, or "
+            "had no StepGapDetector among its callbacks."
+        )
 
 
 def _others(training: Training) -> list[Fit]:

@@ -35,7 +35,7 @@ def worker_notes(run: Diagnosed) -> Iterator[str]:
             f"bytes need {on_wires} (2 (R − 1) / R × bytes ÷ bandwidth)."
         )
     elif count > 1 and settings.in_a_loop and not summary.exchange:
-        yield (
-            "The exchange of gradients was not measured and is inside compute: the graph's clock "
-            "does not see a GPU's time. A trace shows the collectives."
-        )
+        why = "the graph's clock does not see a GPU's time. A trace shows the collectives"
+        if not summary.facts.machine.training_gpus:
+            why = "LoopMonitor(..., exchange=GradientUpdate(...).exchange) times it"
+        yield f"The exchange of gradients was not measured and is inside compute: {why}."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keras_perf.records.run.machine import MACHINES
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
-TRAIN_ON_BATCH = "train_on_batch"
+TRAIN_ON_BATCH, SAMPLE_GPUS = "train_on_batch", "sample_gpus"
 LEARNING_RATE = "learning_rate"
 
 
@@ -17,9 +17,10 @@ class Settings:
     """How the model is trained.
 
     `driver` is `loop` for a custom loop, `train_on_batch` where each step had an iterator of its
-    own, and no step was observed. `batch_hooks` are the user's hooks that are called in every
-    batch, `once_an_epoch` those of them that are set to do their work then, `steering_hooks` what
-    hooks of batches and epochs set on which later steps depend, such as `learning_rate`.
+    own, and no step was observed, `sample_gpus` where nothing else was on. `batch_hooks` are the
+    user's hooks that are called in every batch, `once_an_epoch` those of them that are set to do
+    their work then, `steering_hooks` what hooks of batches and epochs set on which later steps
+    depend, such as `learning_rate`.
     `function_replacements` counts how often a callback made the train function anew,
     `function_traces` how often it was traced, or compiled where only that is told.
     `tries_steps` is False where no training can try other numbers of steps per execution, and

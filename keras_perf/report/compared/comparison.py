@@ -11,7 +11,7 @@ import pandas as pd
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.of_intervals.resampling import speedup_interval
 from keras_perf.report.compared.advice_in_comparison import AdviceTaken, advice_taken, how_expected
-from keras_perf.report.compared.comparison_bounds import few_intervals, may_be_chance, unequal_load
+from keras_perf.report.compared.comparison_bounds import about_bounds, not_as_it_seems
 from keras_perf.report.compared.differing_settings import (
     Differing,
     differing_settings,
@@ -193,13 +193,12 @@ class Comparison(Told):
         """What was predicted of all beside what was measured, and what the bounds rest on."""
         runs = self.before.summary, self.after.summary
         told = (
+            *not_as_it_seems(self.before, self.after),
             self._predicted(),
             self.left_out,
             what_the_whole_lacks(*runs),
             without_compiling(*runs),
-            few_intervals(*runs),
-            may_be_chance(self.change, self.timed, (self.low, self.high)),
-            unequal_load(*runs),
+            *about_bounds(*runs, self.change, self.timed, (self.low, self.high)),
         )
         return " ".join(filter(None, told))
 

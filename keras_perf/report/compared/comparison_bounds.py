@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from keras_perf.analyse.change import Change
 from keras_perf.analyse.cpu_share import NOTICED, used_by_others
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
+from keras_perf.report.diagnosis import Diagnosis
 
 FEW_INTERVALS = 8
 """Bounds from fewer intervals than these are too narrow: chance has hardly shown itself yet."""
 
 TOO_WIDE = 10.0
 """An upper bound that is more than this many times the lower one tells nothing as a figure."""
+
+
+def not_as_it_seems(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
+    """Of each run a sentence if it did not end well, and one if there is a newer one."""
+    for name, run in (("Before", before), ("After", after)):
+        yield from (f"{name}: {each}" for each in (*run.ending, *run.newer))
+
+
+def about_bounds(
+    before: Summary, after: Summary, change: Change, timed: str, bounds: tuple[float, float]
+) -> Iterator[str]:
+    """Sentences, or "", on what the bounds rest on."""
+    yield few_intervals(before, after)
+    yield may_be_chance(change, timed, bounds)
+    yield unequal_load(before, after)
 
 
 def few_intervals(before: Summary, after: Summary) -> str:

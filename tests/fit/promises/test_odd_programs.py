@@ -72,8 +72,8 @@ def test_a_validation_that_raises_ends_the_observation_though_somebody_keeps_the
     network = programs.model()
     gc.disable()
     try:
+        watched = {"verbose": 0, "shuffle": False, "callbacks": callbacks}
         with pytest.raises(tf.errors.InvalidArgumentError, match="bad record") as kept:
-            watched = {"verbose": 0, "shuffle": False, "callbacks": callbacks}
             network.fit(programs.dataset(), validation_data=bad, **watched)
         assert kept.traceback
         assert not [t.name for t in threading.enumerate() if t.name.startswith("keras_perf")]

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hand_built import write_fit
+from hand_built import CALL, write_calls, write_fit
 
 from keras_perf.cli.main import main
 from keras_perf.write.run_writer import RunWriter
@@ -41,6 +41,16 @@ def test_the_page_holds_both_runs_and_what_changed(runs, tmp_path, capsys):
     page = file.read_text(encoding="utf-8")
     assert f"From {runs[0]} to {runs[1]}" in page
     assert "1.000 to 1.000" in page
+
+
+def test_calls_with_a_directory_of_their_own_are_no_run_of_the_page(runs, tmp_path, capsys):
+    program, file = tmp_path / "program", tmp_path / "page.html"
+    write_calls(program / "calls_1", evaluate=CALL)
+    write_fit(program / "fit_1", step_ms=4.0)
+    assert main(["compare", str(program), runs[1], "--html", str(file)]) == 0
+    capsys.readouterr()
+    assert "fit_1" in file.read_text(encoding="utf-8")
+    assert "calls_1" not in file.read_text(encoding="utf-8")
 
 
 def test_two_forms_at_once_are_exit_code_2(runs, capsys):

@@ -9,7 +9,9 @@ from hand_built import write_fit
 
 from keras_perf.advise.notes.memory.ending import ending_notes, runs_here
 from keras_perf.analyse.training import newest_training
+from keras_perf.report.compared.comparison import compare
 from keras_perf.report.diagnosis import diagnose
+from keras_perf.write.reopened_run import ReopenedRun
 from keras_perf.write.run_writer import RunWriter
 
 RAN_OUT = {
@@ -226,6 +228,17 @@ def test_one_killed_before_its_first_interval_is_told_too(tmp_path):
     assert list(ending_notes(training, lambda _: None)) == []
 
 
+def test_what_was_only_tried_or_sampled_was_not_killed(tmp_path):
+    rates = {"learning_rates": [0.1, 0.2], "smoothed_losses": [1.0, 0.9]}
+    ReopenedRun(str(tmp_path / "tried")).write(0, {}, {"learning_rates": rates})
+    tried = newest_training(tmp_path / "tried")
+    assert tried.fit.tried
+    assert list(ending_notes(tried, lambda _: False)) == []
+    sampled = {"driver": "sample_gpus", "ending": {"how": "done"}}
+    assert notes(tmp_path / "sampled", sampled, runs=lambda _: False) == []
+    assert "sample_gpus samples the GPUs and the host" in str(diagnose(tmp_path / "sampled"))
+
+
 def test_this_process_runs_and_another_machine_s_is_not_known(tmp_path, monkeypatch):
     write_fit(tmp_path, step_ms=5.0)
     fit = newest_training(tmp_path).fit
@@ -243,3 +256,5 @@ def test_a_newer_fit_that_measured_nothing_says_what_ended_it(tmp_path):
     writer.close()
     [note] = [n for n in diagnose(tmp_path).notes if n.startswith("Newer")]
     assert ", ended by ResourceExhaustedError. Training ended within the warm-up" in note
+    write_fit(tmp_path / "other", step_ms=5.0)
+    assert f"After: {note}" in str(compare(tmp_path / "other", tmp_path))

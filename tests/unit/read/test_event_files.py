@@ -376,6 +376,21 @@ def test_a_run_is_found_from_above_from_its_log_directory_and_from_its_own(tmp_p
     assert sorted(run_files(tmp_path / below)) == runs
 
 
+def test_links_to_runs_elsewhere_are_followed_once_and_never_in_a_circle(tmp_path):
+    RunWriter(str(tmp_path / "logs" / "run1")).close()
+    RunWriter(str(tmp_path / "shown" / "own")).close()
+    for name, target in {
+        "before": tmp_path / "logs" / "run1",
+        "latest": tmp_path / "shown" / "own",
+        "up": tmp_path,
+        "lost": tmp_path / "nowhere",
+    }.items():
+        (tmp_path / "shown" / name).symlink_to(target)
+    (tmp_path / "logs" / "run1" / "back").symlink_to(tmp_path / "shown")
+    assert sorted(run_files(tmp_path / "shown")) == ["before/perf", "own/perf"]
+    assert sorted(run_files(tmp_path / "logs")) == ["run1/back/own/perf", "run1/perf"]
+
+
 @pytest.mark.parametrize(
     ("below", "runs"),
     [

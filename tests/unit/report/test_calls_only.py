@@ -5,26 +5,12 @@ from __future__ import annotations
 import json
 import math
 
-from hand_built import write_fit
+from hand_built import CALL, write_calls, write_fit
 
 from keras_perf.cli.main import main
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.diagnosis import diagnose
 from keras_perf.report.run_report import run_reports
-from keras_perf.write.reopened_run import ReopenedRun
-
-CALL = {
-    "calls": 2,
-    "executions": 20,
-    "steps": 20,
-    "spent_s": 0.1,
-    "parts_s": {"starting": 0.02, "input_wait": 0.03, "compute": 0.05},
-    "examples": 640.0,
-}
-
-
-def write_calls(log_dir, **kinds):
-    ReopenedRun(str(log_dir)).write(1, {"evaluate/step_time_ms": 5.0}, {"inference": kinds})
 
 
 def test_a_directory_of_calls_alone_shows_their_split(tmp_path, capsys):

@@ -67,7 +67,8 @@ def ending_notes(
     """
     fit, ending = training.fit, training.fit.facts.ending
     if ending is None:
-        if not fit.steps and runs(fit) is False and not fit.facts.versions:
+        told_nothing = not fit.steps and not fit.tried and not fit.facts.versions
+        if told_nothing and runs(fit) is False:
             # The facts are written with the first interval, and at the end in any case.
             yield _killed(fit)
     elif ending.how is How.RUNNING:

@@ -11,7 +11,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
-from keras_perf.records.run.settings import TRAIN_ON_BATCH
+from keras_perf.records.run.settings import SAMPLE_GPUS, TRAIN_ON_BATCH
 
 WAITING = 0.25
 """Of a step; where it waits for more, the split leaves dispatch in compute."""
@@ -69,6 +69,8 @@ def why_no_step(facts: RunFacts) -> str:
         return "no training was measured here; the table shows what the calls took."
     if facts.tried_alone and facts.ending is None:
         return "no training was measured here; what was tried beside one is."
+    if facts.settings.driver == SAMPLE_GPUS:
+        return "no step was measured: sample_gpus samples the GPUs and the host, and no steps."
     if facts.settings.driver == TRAIN_ON_BATCH:
         return (
             "no step was measured: each had an iterator of its own, as in a loop of "
