@@ -89,10 +89,12 @@ def try_advice(
         NotImplementedError: Keras computes with neither TensorFlow nor JAX.
         ImportError: TensorFlow is not installed.
 
-    What it cannot see: Keras's loop around the steps; state that a train step keeps in Python,
-    which is not put back, nor, with `run_eagerly`, variables that a step makes on trial and how far
-    `tf.random` has drawn; what a change does to what is learned. The model's code is traced again
-    for another way to compile it, and functions of the dataset's maps are called.
+    What it cannot see: Keras's loop around the steps; state that a train step keeps in Python, or
+    what it writes, prints or changes in tables, which is not put back, nor what a generator takes
+    from an iterator that it does not make itself, nor, with `run_eagerly`, variables that a step
+    makes on trial and how far `tf.random` has drawn; what a change does to what is learned. The
+    model's code is traced again for another way to compile it, and functions of the dataset's maps
+    are called.
 
     >>> import keras_perf as kp
     >>> tried = kp.try_advice(model, dataset)  # then: model.fit(tried.dataset)

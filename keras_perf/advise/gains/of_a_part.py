@@ -177,9 +177,23 @@ def gains(situation: Situation) -> dict[str, float]:
             without = _without_callbacks(situation)
         found[verdict] = gain(replace(without, cpu_ms=0.0))
     if situation.facts.settings.run_eagerly:
-        known = share_of_operations(situation) is not None
-        mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
         # A guess counts at its worst.
-        optimism = 0.0 if known or mostly_python else -1.0
-        found["eager-bound"] = gain(replace(compiled(situation)(model, optimism), cpu_ms=0.0))
+        found["eager-bound"] = _gain_compiled(situation, -1.0 if guesses_python(situation) else 0.0)
     return found
+
+
+def guesses_python(situation: Situation) -> bool:
+    """Steps run eagerly, and nothing tells how much of computing is Python."""
+    known = share_of_operations(situation) is not None
+    mostly_python = cores_used(situation) < MOSTLY_PYTHON_CORES
+    return situation.facts.settings.run_eagerly and not (known or mostly_python)
+
+
+def may_be_python(situation: Situation, gain: float) -> bool:
+    """As far as that can be guessed, compiled steps would gain more than this."""
+    return guesses_python(situation) and _gain_compiled(situation, 0.0) > max(gain, WORTHWHILE)
+
+
+def _gain_compiled(situation: Situation, optimism: float) -> float:
+    without = replace(compiled(situation)(situation.model, optimism), cpu_ms=0.0)
+    return situation.model.step_ms / max(1e-9, without.step_ms)

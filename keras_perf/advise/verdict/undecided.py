@@ -17,6 +17,16 @@ ONE_THAT_STANDS_OUT = "WindowedProfiler; its on_slow_step=1.5 waits for one that
 and is waited for only where that is asked."""
 
 
+def may_be_eager(situation: Situation) -> str:
+    """Python runs the operations, and takes more of the step or less."""
+    computing = in_ms(situation.model.inside_ms)
+    return (
+        f"steps run eagerly, and nothing tells how much of their {computing} of computing is "
+        "Python. A trace does (WindowedProfiler), and so does one core in use "
+        "(GPUUtilizationSampler); or train without run_eagerly=True, and compare."
+    )
+
+
 def who_slows(situation: Situation) -> str:
     """What may make some steps so much longer than the quickest ones."""
     if crowded(situation.summary):

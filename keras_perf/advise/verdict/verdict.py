@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from keras_perf.advise.gains.compiling import hardly_compiles
-from keras_perf.advise.gains.of_a_part import WORTHWHILE, bound_between_epochs, gains
+from keras_perf.advise.gains.of_a_part import (
+    WORTHWHILE,
+    bound_between_epochs,
+    gains,
+    may_be_python,
+)
 from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict.because import Because
@@ -20,6 +25,7 @@ from keras_perf.advise.verdict.reasons import (
 )
 from keras_perf.advise.verdict.undecided import (
     may_be_dispatch,
+    may_be_eager,
     may_be_held_up,
     waits_for_others,
     who_slows,
@@ -62,6 +68,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
             return verdict, of_making(situation, gain)
     if not situation.input_measured and _mostly_idle(situation, gain):
         return "input-bound", of_idling(situation)
+    if verdict != "eager-bound" and may_be_python(situation, gain):
+        return "inconclusive", Because(may_be_eager(situation))
     if gain < WORTHWHILE <= guessed:
         return "inconclusive", Because(may_be_held_up(situation))
     if gain < WORTHWHILE:

@@ -76,6 +76,28 @@ def test_eager_steps_have_a_verdict_of_their_own(operations):
     assert str(because).startswith("operations run one by one from Python: 10 ms of each step;")
 
 
+@pytest.mark.parametrize(
+    ("rest", "operations", "verdict"),
+    [
+        ({"input_wait": 0.3, "callbacks": 0.3}, None, "inconclusive"),
+        ({"input_wait": 0.7}, None, "inconclusive"),  # far less than compiled steps may gain
+        ({"input_wait": 6.0}, None, "input-bound"),
+        ({"input_wait": 6.0}, 0.95, "input-bound"),
+        ({"input_wait": 0.7}, 0.3, "eager-bound"),
+    ],
+)
+def test_what_is_not_known_of_eager_steps_makes_no_verdict_of_the_rest(rest, operations, verdict):
+    parts = {**rest, "compute": 10.0 - sum(rest.values())}
+    measured = summary(**parts, context={"run_eagerly": True})
+    if operations is not None:
+        trace = {"execution_ms": 10 * operations, "python_ms": 10 * (1 - operations)}
+        measured = replace(measured, trace=trace)
+    found, because = verdict_of(situation_of(measured))
+    assert found == verdict
+    if verdict == "inconclusive":
+        assert "nothing tells how much" in str(because)
+
+
 def test_a_slow_input_of_an_eager_training_is_the_verdict_where_it_buys_more():
     found = situation(
         input_wait=40.0, compute=4.0, stages=SEQUENTIAL, context={"run_eagerly": True}
