@@ -68,7 +68,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
             return verdict, of_making(situation, gain)
     if not situation.input_measured and _mostly_idle(situation, gain):
         return "input-bound", of_idling(situation)
-    if verdict != "eager-bound" and may_be_python(situation, gain):
+    surely_eager = verdict == "eager-bound" and gain >= WORTHWHILE
+    if not surely_eager and may_be_python(situation, gain):
         return "inconclusive", Because(may_be_eager(situation))
     if gain < WORTHWHILE <= guessed:
         return "inconclusive", Because(may_be_held_up(situation))
