@@ -88,7 +88,7 @@ def trainings(
         NoRunError: (a FileNotFoundError) nothing of ours is there.
         UnknownFitError: (a ValueError) there is no such fit.
     """
-    found_runs = _runs(log_dir, content)
+    found_runs = _runs(fits_of(log_dir, content, nearest=True))
     runs = [run for run in found_runs if run.name in (RUN, ".")] or found_runs
     if fit is None:
         return tuple(_newest(*run) for run in runs)
@@ -106,7 +106,7 @@ def measured_trainings(log_dir: str | os.PathLike[str]) -> tuple[Training, ...]:
         NoRunError: (a FileNotFoundError) nothing of ours is there.
     """
     found: list[Training] = []
-    for name, alone, workers in _runs(log_dir, content_of):
+    for name, alone, workers in _runs(fits_of(log_dir)):
         found += [Training(name, fit, fits=alone) for fit in alone if fit.steps]
         chiefs = workers[min(workers)] if workers else []
         found += [_of_workers(name, fit, workers) for fit in chiefs if fit.steps]
@@ -144,9 +144,9 @@ class _Run(NamedTuple):
     workers: dict[int, list[Fit]]
 
 
-def _runs(log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent]) -> list[_Run]:
+def _runs(fits_by_path: Mapping[str, list[Fit]]) -> list[_Run]:
     runs: dict[str, _Run] = {}
-    for path, fits in fits_of(log_dir, content).items():
+    for path, fits in fits_by_path.items():
         parent, number = without_worker(path)
         run = runs.setdefault(parent, _Run(parent, [], {}))
         if number is None:

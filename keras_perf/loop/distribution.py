@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
@@ -220,3 +221,17 @@ def _too_early(place: str) -> str:
         "The strategy for several workers must be made before TensorFlow is used, and "
         f"it was used here: {place}. Move that line below distribute()."
     )
+
+
+def as_tf_config(strategy: tf.distribute.Strategy | None) -> str | None:
+    """The workers as TF_CONFIG would name them, where a strategy was told otherwise.
+
+    As by `tf.distribute.cluster_resolver.SlurmClusterResolver`; None where it tells of none.
+    """
+    resolver: Any = getattr(strategy, "cluster_resolver", None)
+    try:
+        cluster = resolver.cluster_spec().as_dict()
+        task = {"type": resolver.task_type, "index": resolver.task_id}
+        return json.dumps({"cluster": cluster, "task": task})
+    except Exception:  # noqa: BLE001  some know no cluster, or ask a service that is not there
+        return None

@@ -17,6 +17,7 @@ from keras_perf.callbacks.perf_callbacks import Choice, perf_callbacks
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
 from keras_perf.cluster.worker_number import includes, place_among_workers
+from keras_perf.loop.distribution import as_tf_config
 from keras_perf.loop.turns import Aside, Call, Turns
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_loop.exchange import TimedExchange
@@ -50,7 +51,7 @@ class LoopMonitor:
         fetches_per_step: how many elements of the iterator a step takes: 4 where gradients of
             four are accumulated; 1/16 where an element holds the batches of 16 steps.
         jit_compile: XLA compiles the steps; None if that is not to be said.
-        worker: this worker's number, the chief's is 0; None: as TF_CONFIG tells.
+        worker: this worker's number, the chief's is 0; None: as TF_CONFIG or `strategy` tells.
         profiler, gpu, gaps, steps_per_execution: as in `perf_callbacks`.
 
     Raises:
@@ -95,7 +96,8 @@ class LoopMonitor:
             raise ValueError("gpu must be without epoch_line: a custom loop has no epochs.")
         workers = None
         if worker is None:
-            worker, workers = place_among_workers(os.environ.get("TF_CONFIG"))
+            told = os.environ.get("TF_CONFIG") or as_tf_config(strategy)
+            worker, workers = place_among_workers(told)
         self._callbacks = perf_callbacks(
             log_dir,
             profiler=profiler,

@@ -21,7 +21,7 @@ from keras_perf.read.record_loop import (
 )
 from keras_perf.records.fit_identity import file_suffix, sequence_of
 from keras_perf.records.metrics.all_metrics import KEPT
-from keras_perf.records.run_names import is_ours
+from keras_perf.records.run_names import RUN, is_ours, without_worker
 
 EVENT_FILE = "events.out.tfevents."
 """The name of an event file begins so."""
@@ -31,11 +31,18 @@ class NoRunError(FileNotFoundError):
     """The log directory holds nothing that keras_perf wrote and that can be read."""
 
 
-def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
+def run_files(
+    log_dir: str | os.PathLike[str], *, nearest: bool = False
+) -> dict[str, list[AnyPath]]:
     """Event files by run, oldest first, of every `perf` run under `log_dir`.
 
     `log_dir` may be a single event file of ours, too. A directory that cannot be listed is left
     out, with a warning.
+
+    Arguments:
+        log_dir: the directory given to the callbacks, or one above it.
+        nearest: of a directory that has a run of its own only that: what else lies there, such as
+            data or checkpoints in a bucket, is not listed.
 
     Raises:
         NoRunError: there is no such directory or no such run, or it cannot be read.
@@ -45,10 +52,12 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
         return {".": [root]}
     _require_directory(root)
     refused: list[OSError] = []
-    found: list[AnyPath] = []
-    for folder, names in folders_below(root, refused.append):
-        if _is_our_folder(folder):
-            found += [folder / name for name in names if name.startswith(EVENT_FILE)]
+    own = root / RUN
+    found = _event_files(own, refused) if nearest and _is_folder(own) else []
+    folders = {each.parent.relative_to(root).as_posix() for each in found}
+    if RUN not in {without_worker(folder)[0] for folder in folders}:
+        refused.clear()
+        found = _event_files(root, refused)
     told = [f"{error.filename} cannot be read: {error.strerror}" for error in refused]
     if not found:
         raise NoRunError(
@@ -62,6 +71,21 @@ def run_files(log_dir: str | os.PathLike[str]) -> dict[str, list[AnyPath]]:
     for path in sorted(found, key=_age):
         runs.setdefault(path.parent.relative_to(root).as_posix(), []).append(path)
     return runs
+
+
+def _event_files(root: AnyPath, refused: list[OSError]) -> list[AnyPath]:
+    found: list[AnyPath] = []
+    for folder, names in folders_below(root, refused.append):
+        if _is_our_folder(folder):
+            found += [folder / name for name in names if name.startswith(EVENT_FILE)]
+    return found
+
+
+def _is_folder(path: AnyPath) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _is_our_folder(folder: AnyPath) -> bool:

@@ -109,13 +109,17 @@ class Fit:
 
 
 def fits_of(
-    log_dir: str | os.PathLike[str], content: Callable[[AnyPath], FileContent] = content_of
+    log_dir: str | os.PathLike[str],
+    content: Callable[[AnyPath], FileContent] = content_of,
+    *,
+    nearest: bool = False,
 ) -> dict[str, list[Fit]]:
     """All fits of each run, oldest first: by sequence, then by when they began, then by name.
 
     Arguments:
         log_dir: the directory given to the callbacks, or one above it.
         content: reads a file, or knows what it holds.
+        nearest: of a directory that has a run of its own, that alone.
 
     A file that cannot be read is left out, with a warning.
 
@@ -124,7 +128,7 @@ def fits_of(
     """
     found: dict[str, list[Fit]] = {}
     refused = []
-    for run, paths in run_files(log_dir).items():
+    for run, paths in run_files(log_dir, nearest=nearest).items():
         for path in paths:
             try:
                 fit = Fit(run, path, *_beginning(path), content)

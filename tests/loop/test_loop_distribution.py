@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import signal
+from types import SimpleNamespace
 
 import keras
 import pytest
@@ -11,8 +12,9 @@ import tensorflow as tf
 from tensorflow.python.eager import context as runtime
 
 from keras_perf.cluster.tf_config import ClusterError
+from keras_perf.cluster.worker_number import place_among_workers
 from keras_perf.loop import distribute
-from keras_perf.loop.distribution import Distribution, exit_code
+from keras_perf.loop.distribution import Distribution, as_tf_config, exit_code
 from keras_perf.loop.early_use import UNKNOWN, EarlyUse
 from keras_perf.observation.facts.model_facts import metrics_add_up
 
@@ -206,3 +208,15 @@ def test_leaving_by_an_exception_says_no_goodbye():
     with pytest.raises(SystemExit), where:
         raise SystemExit(3)
     assert seen == [None, SystemExit]
+
+
+def test_a_strategy_s_own_cluster_tells_the_worker_s_place():
+    cluster = tf.train.ClusterSpec({"worker": ["a:1", "b:1", "c:1"]})
+    resolver = SimpleNamespace(cluster_spec=lambda: cluster, task_type="worker", task_id=2)
+    told = as_tf_config(SimpleNamespace(cluster_resolver=resolver))
+    assert place_among_workers(told) == (2, 3)
+
+
+@pytest.mark.parametrize("strategy", [None, tf.distribute.get_strategy()])
+def test_a_strategy_of_one_process_tells_of_no_cluster(strategy):
+    assert place_among_workers(as_tf_config(strategy)) == (None, None)

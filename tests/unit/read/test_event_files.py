@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from keras_perf.analyse.training import trainings
+from keras_perf.read import event_files
 from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
 from keras_perf.read.fits import fits_of
@@ -374,6 +376,30 @@ def test_a_run_is_found_from_above_from_its_log_directory_and_from_its_own(tmp_p
     RunWriter(str(tmp_path / "run1")).close()
     RunWriter(str(tmp_path / "run2")).close()
     assert sorted(run_files(tmp_path / below)) == runs
+
+
+def test_beside_a_run_of_its_own_nothing_of_a_log_directory_is_listed(tmp_path, monkeypatch):
+    RunWriter(str(tmp_path)).close()
+    RunWriter(str(tmp_path / "run1")).close()
+    assert sorted(run_files(tmp_path)) == ["perf", "run1/perf"]
+    monkeypatch.setattr(event_files, "folders_below", lists_only(tmp_path / "perf"))
+    assert sorted(run_files(tmp_path, nearest=True)) == ["perf"]
+    assert [each.name for each in trainings(tmp_path)] == ["perf"]
+
+
+def lists_only(allowed):
+    def folders_below(root, refused):
+        assert root == allowed
+        yield root, sorted(path.name for path in root.iterdir())
+
+    return folders_below
+
+
+def test_where_only_the_log_directory_is_named_as_ours_all_below_is_listed(tmp_path):
+    RunWriter(str(tmp_path / "perf")).close()
+    RunWriter(str(tmp_path / "run1")).close()
+    assert sorted(run_files(tmp_path, nearest=True)) == ["perf/perf", "run1/perf"]
+    assert sorted(run_files(tmp_path / "run1", nearest=True)) == ["perf"]
 
 
 def test_links_to_runs_elsewhere_are_followed_once_and_never_in_a_circle(tmp_path):
