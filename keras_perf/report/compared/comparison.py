@@ -20,10 +20,10 @@ from keras_perf.report.compared.differing_settings import (
 from keras_perf.report.compared.first_pass_in_comparison import steps_alike
 from keras_perf.report.compared.saved_parts import parts_table, saved_parts
 from keras_perf.report.compared.whole_in_comparison import (
+    about_the_whole,
     beside,
     both_know_the_whole,
     of_the_same,
-    what_the_whole_lacks,
     whole_speedup,
     without_compiling,
 )
@@ -196,8 +196,7 @@ class Comparison(Told):
             *not_as_it_seems(self.before, self.after),
             self._predicted(),
             self.left_out,
-            what_the_whole_lacks(*runs),
-            without_compiling(*runs),
+            *about_the_whole(*runs, self.whole_speedup, (self.low, self.high)),
             *about_bounds(*runs, self.change, self.timed, (self.low, self.high)),
         )
         return " ".join(filter(None, told))

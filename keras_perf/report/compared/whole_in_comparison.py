@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from keras_perf.analyse.change import examples_ratio
-from keras_perf.analyse.start_up_shares import start_up_ms
+from keras_perf.analyse.start_up_shares import start_up_ms, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_s
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
+
+ABOUT_THE_SAME = 0.02
+"""Of the whole training a smaller difference needs no explanation."""
 
 COMPILES = 0.05
 """A step that compiles for more than this share of its time is told of without it, too."""
@@ -50,11 +54,39 @@ def whole_speedup(before: Summary, after: Summary) -> float:
     return examples * training_ms(before) / training_ms(after, steps / examples)
 
 
+def about_the_whole(
+    before: Summary, after: Summary, whole: float, bounds: tuple[float, float]
+) -> Iterator[str]:
+    """Sentences, or "", on what its figure rests on; `bounds` are those of a step's."""
+    yield what_the_whole_lacks(before, after)
+    yield mostly_start_up(before, after, whole, bounds)
+    yield without_compiling(before, after)
+
+
 def what_the_whole_lacks(before: Summary, after: Summary) -> str:
     """A sentence where the start-up is not in it; "" elsewhere."""
     if not both_know_the_whole(before, after) or before.facts.start_up is not None:
         return ""
     return "The whole training stands without its start-up, which one of the logs does not have."
+
+
+def mostly_start_up(
+    before: Summary, after: Summary, whole: float, bounds: tuple[float, float]
+) -> str:
+    """A sentence where steps may take the same, and start-up is most of the difference."""
+    low, high = bounds
+    starts = [start_up_time(run) for run in (before, after)]
+    if not low <= 1.0 <= high or abs(whole - 1) < ABOUT_THE_SAME or not all(starts):
+        return ""
+    first, second = (0.0 if start is None else start.total_s for start in starts)
+    took_s = training_ms(before) * before.facts.length.steps / 1e3
+    if (first - second) * (whole - 1) <= 0 or abs(first - second) < abs(1 - 1 / whole) * took_s / 2:
+        return ""
+    return (
+        f"Most of the whole training's difference is start-up, {in_s(first)} before and "
+        f"{in_s(second)} after: each run has one, which files that are cached, and else what runs, "
+        "change as much."
+    )
 
 
 def without_compiling(before: Summary, after: Summary) -> str:

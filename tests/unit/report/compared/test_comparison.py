@@ -511,6 +511,19 @@ def started(step_ms: float, start_s: float | None, steps: int = 1000, **more: An
     return diagnosis_of(summary(compute=step_ms, context=context))
 
 
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (started(10.0, 2.0), True),
+        (started(10.0, 7.9), False),  # 1%
+        (started(5.0, 2.0), False),  # steps are faster, too
+    ],
+)
+def test_a_gain_of_start_up_alone_is_named_for_what_it_is(after, told):
+    found = comparison_of(started(10.0, 8.0), after)
+    assert ("start-up, 8 s before and 2 s after" in found.closing) is told
+
+
 def test_of_another_length_the_start_up_is_shared_by_as_many_steps():
     # 4 s in 500 steps are 4 ms for each of 1000.
     assert comparison_of(started(10.0, 4.0), started(3.0, 4.0, 500)).whole_speedup == pytest.approx(
