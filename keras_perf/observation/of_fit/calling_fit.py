@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     epochs: int | None
     """The number of the last one; `fit` may begin with a later one than the first."""
     epoch_steps: int | None
-    """As Keras told them before the first epoch."""
+    """As Keras knows them before the first epoch."""
     whole_executions: bool
     """An epoch is rounded up to whole executions."""
     may_run_out: bool
@@ -58,7 +58,7 @@ class Asked(NamedTuple):
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
     """What the `fit` that is calling was asked to do."""
     params = callbacks.params if callbacks is not None else {}
-    epochs, steps = params.get("epochs"), params.get("steps")
+    epochs, steps = params.get("epochs"), _batches_of_epoch(params.get("steps"))
     arguments = _fit_arguments()
     data = arguments.get("x")
     whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
@@ -81,6 +81,13 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
 def epochs_from(epoch: int, last: int | None) -> int | None:
     """How many it runs that begins with `epoch`, counted from 0, and ends before `last`."""
     return None if last is None else max(1, last - epoch)
+
+
+def _batches_of_epoch(told: Any) -> Any:
+    """As the `fit` that is calling iterates; a user's own list may tell of an earlier one."""
+    frame = _fit_frame()
+    iterator = None if frame is None else frame.f_locals.get("epoch_iterator")
+    return getattr(iterator, "num_batches", told)
 
 
 def _facts(data: Any, validation_steps: Any, ends_by_steps: bool) -> Questions:

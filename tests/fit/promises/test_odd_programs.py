@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observation.of_fit import running_fits
 from keras_perf.records.run.ending import How
 
 
@@ -153,3 +154,17 @@ def test_a_list_whose_evaluation_raised_has_its_hooks_in_the_next_fit(tmp_path):
         network.evaluate(bad, verbose=0, callbacks=callbacks)
     network.fit(programs.dataset(), verbose=0, shuffle=False, callbacks=callbacks)
     assert history.epoch == [0]
+
+
+def test_an_epoch_has_as_many_steps_as_its_data_and_not_as_a_list_of_the_user_s_says(tmp_path):
+    network, known = programs.model(), []
+
+    class Looks(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            known.append(running_fits._running[self.model].epoch_steps)
+
+    ours = [kp.StepGapDetector(tmp_path), Looks(), keras.callbacks.History()]
+    callbacks = keras.callbacks.CallbackList(ours, model=network, epochs=1, steps=60)
+    for batches in (60, 30):
+        network.fit(programs.dataset(batches), verbose=0, shuffle=False, callbacks=callbacks)
+    assert known == [60, 30]
