@@ -98,7 +98,7 @@ def _named(function: str) -> str:
 
 
 def batch_size(facts: RunFacts) -> int | None:
-    """Of one replica's batches, where that alone gives the epoch's examples; None otherwise.
+    """Of a batch that all replicas share, where that alone gives the epoch's examples; else None.
 
     The last batch may be smaller: of several sizes that give the same number of batches, the one
     that is a multiple of 8 is meant.
@@ -112,4 +112,4 @@ def batch_size(facts: RunFacts) -> int | None:
     possible = range(least, most + 1)
     round_ones = [size for size in possible if size % 8 == 0]
     found = list(possible) if len(possible) == 1 else round_ones
-    return round(found[0] / facts.settings.replicas) if len(found) == 1 else None
+    return found[0] if len(found) == 1 else None

@@ -91,7 +91,7 @@ def best_place(facts: RunFacts) -> Place | None:
     if found is None:
         return None
     written, after = found
-    if written is not None and _taken_of(written, chains[0]):
+    if _taken_of(written, chains[0] if chains else ()):
         return None
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
     of_pass = _repeated_steps(chains, paces)
@@ -110,10 +110,11 @@ def best_place(facts: RunFacts) -> Place | None:
     return Place(written, after, tuple(saved), passes, steps)
 
 
-def _taken_of(written: WrittenStage, chain: Chain) -> bool:
-    """What this stage makes is not all read."""
-    behind = dropwhile(lambda stage: stage is not written, chain)
-    return any(stage.kind == "take" for stage in behind)
+def _taken_of(written: WrittenStage | None, chain: Chain) -> bool:
+    """What this stage makes, or several datasets together, is not all read, and not repeated."""
+    behind = dropwhile(lambda stage: written not in (None, stage), chain)
+    once = takewhile(lambda stage: stage.kind != "repeat", behind)
+    return any(stage.kind == "take" for stage in once)
 
 
 def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
@@ -195,8 +196,9 @@ def gone_into_a_shuffle(facts: RunFacts) -> WrittenStage | None:
     by a cache already, or cannot be told.
     """
     chain, paces = facts.input.chains[0] if len(facts.input.chains) == 1 else (), stage_paces(facts)
-    made = same_in_every_pass(tuple(takewhile(lambda stage: stage.kind != "shuffle", chain)))
-    if not made or "cache" in facts.input.kinds or not paces:
+    before = tuple(takewhile(lambda stage: stage.kind != "shuffle", chain))
+    made = same_in_every_pass(before)
+    if not made or "cache" in facts.input.kinds or not paces or _taken_of(made[-1], before):
         return None
     return None if any(runs_as(made[-1].kind, pace.name) for pace in paces) else made[-1]
 

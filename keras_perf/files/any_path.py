@@ -84,18 +84,19 @@ def folders_below(
         if not isinstance(error, FileNotFoundError):
             refused(error)
 
-    seen = {os.path.realpath(root)}
+    top, walked = Path(os.path.realpath(root)), set[Path]()
     for folder, below, names in os.walk(root, onerror=unless_gone, followlinks=True):
-        below[:] = [name for name in below if _leads_on(os.path.join(folder, name), seen)]
+        # What is there itself counts before links to it.
+        below.sort(key=lambda name: Path(folder, name).is_symlink())
+        below[:] = [name for name in below if _leads_on(Path(folder, name), top, walked)]
         yield Path(folder), names
 
 
-def _leads_on(folder: str, seen: set[str]) -> bool:
-    """No link, or one to a folder that is neither below nor above one that is walked anyway."""
-    if not os.path.islink(folder):
-        return True
-    place = os.path.realpath(folder)
-    if any(os.path.commonpath((place, each)) in (place, each) for each in seen):
+def _leads_on(folder: Path, top: Path, walked: set[Path]) -> bool:
+    """It was not walked yet, and is no link to what is walked anyway or to what holds it."""
+    place = Path(os.path.realpath(folder))
+    inside = place.is_relative_to(top) or top.is_relative_to(place)
+    if place in walked or (inside and folder.is_symlink()):
         return False
-    seen.add(place)
+    walked.add(place)
     return True

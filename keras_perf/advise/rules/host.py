@@ -16,7 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
-from keras_perf.records.run.settings import LEARNING_RATE
+from keras_perf.records.run.settings import LEARNING_RATE, LOGS
 from keras_perf.records.run.source_line import SourceLine
 
 AMORTIZED_OVER = 20
@@ -58,7 +58,9 @@ FREQUENCY_ARGUMENTS = {
 def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
     settings = situation.facts.settings
-    steering = {name for name, what in settings.steering_hooks.items() if what != LEARNING_RATE}
+    # A schedule computes the rate as well, and nobody stops or saves by the logs of a batch.
+    by_others = LEARNING_RATE, LOGS
+    steering = {name for name, what in settings.steering_hooks.items() if what not in by_others}
     beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
     owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
     for owner in sorted(owners, key=lambda name: -owners[name]):

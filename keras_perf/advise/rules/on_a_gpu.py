@@ -24,6 +24,9 @@ TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
 """Compute capabilities from which on a GPU has them (CUDA C++ Programming Guide)."""
 
+MOST_CLASSES = 2000
+"""Outputs of more than these are a vocabulary's."""
+
 MOSTLY_ACTIVE_PCT = 50.0
 BUSY_PCT = 80.0
 WAITS = 0.1
@@ -127,7 +130,9 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     policy = settings.dtype_policy or ""
     if gpu is None or gpu < TENSOR_CORES or not policy.startswith("mixed_"):
         return None
-    inner = set(settings.layer_widths) - set(settings.output_widths)
+    # As many as there are classes; a vocabulary can be padded.
+    classes = {width for width in settings.output_widths if width < MOST_CLASSES}
+    inner = set(settings.layer_widths) - classes
     odd = sorted(width for width in inner if width >= 8 and width % 8)
     batch = situation.summary.examples_per_step
     if batch is not None and batch >= 8 and batch % 8 == int(batch % 8) != 0:
@@ -200,7 +205,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
     # A smaller last batch makes the mean another number.
-    twice = 2 * ((batch_size(facts) or 0) * facts.settings.replicas or round(batch))
+    twice = 2 * (batch_size(facts) or round(batch))
     code = "model.fit(..., batch_size="
     if facts.input.input_kind != "arrays":
         code = "dataset = dataset.batch("

@@ -20,10 +20,10 @@ and is waited for only where that is asked."""
 def may_be_eager(situation: Situation) -> str:
     """Python runs the operations, and takes more of the step or less."""
     computing = in_ms(situation.model.inside_ms)
+    tells = "GPUUtilizationSampler" if situation.model.on_gpu else "a trace (WindowedProfiler)"
     return (
         f"steps run eagerly, and nothing tells how much of their {computing} of computing is "
-        "Python. A trace does (WindowedProfiler), and so does one core in use "
-        "(GPUUtilizationSampler); or train without run_eagerly=True, and compare."
+        f"Python: {tells} does. Or train without run_eagerly=True, and compare."
     )
 
 

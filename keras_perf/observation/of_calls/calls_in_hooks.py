@@ -107,7 +107,8 @@ class CallsInHooks:
         try:
             return self._evaluate(*arguments, **named)
         except BaseException as error:
-            if calling_hook() is None:
+            of_fit = isinstance(named.get("callbacks"), keras.callbacks.CallbackList)
+            if of_fit and calling_hook() is None:
                 self._raised(error)
             raise
         finally:

@@ -58,8 +58,8 @@ class Asked(NamedTuple):
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
     """What the `fit` that is calling was asked to do."""
     params = callbacks.params if callbacks is not None else {}
-    epochs, steps = params.get("epochs"), _batches_of_epoch(params.get("steps"))
-    arguments = _fit_arguments()
+    arguments, steps = _fit_arguments(), _batches_of_epoch(params.get("steps"))
+    epochs = arguments.get("epochs", params.get("epochs"))
     data = arguments.get("x")
     whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
     return Asked(
@@ -140,7 +140,7 @@ def batches_of_arrays() -> BatchesOfArrays | None:
     return BatchesOfArrays(dataset, int(adapter.batch_size), int(adapter.num_batches))
 
 
-_ARGUMENTS = ("x", "batch_size", "steps_per_epoch", "validation_steps")
+_ARGUMENTS = ("x", "epochs", "batch_size", "steps_per_epoch", "validation_steps")
 
 
 def _fit_arguments() -> dict[str, Any]:

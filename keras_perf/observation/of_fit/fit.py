@@ -55,13 +55,11 @@ class FitObservation(Observation):
         self.data, enqueuer = asked.data, asked.enqueuer
         self._asked = asked = asked._replace(data=None, enqueuer=None)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
-        self.input_kind = asked.input_kind
-        self.recording.batch_rows = asked.batch_rows
-        self._length, self._epochs_done, self._exhausted = EpochLength(model, asked), 0, False
+        self.input_kind, self.recording.batch_rows = asked.input_kind, asked.batch_rows
+        self._length, self._iterators = EpochLength(model, asked), OwnIterators(in_fit=asked.found)
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = backend.validations(model, tell, clock)
-        self._iterators = OwnIterators(in_fit=asked.found)
-        self.answers, self.replacements = Answers(), 0
+        self.answers, self._epochs_done, self._exhausted, self.replacements = Answers(), 0, False, 0
         self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
         self._wrapper = backend.stand_in(model, self._execute)
         self._observe_train_function()

@@ -9,7 +9,7 @@ from keras_perf.records.run.machine import MACHINES
 from keras_perf.records.shapes import count, each, fact, flag, named, number, text
 
 TRAIN_ON_BATCH, SAMPLE_GPUS = "train_on_batch", "sample_gpus"
-LEARNING_RATE = "learning_rate"
+LEARNING_RATE, LOGS = "learning_rate", "logs"
 
 
 @dataclass(frozen=True)

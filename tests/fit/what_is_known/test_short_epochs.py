@@ -8,10 +8,12 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
+from hand_built import facts_of
 
 import keras_perf as kp
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import AGAIN, _of_arrays
 from keras_perf.advise.situation import situation_of
 
 
@@ -45,3 +47,20 @@ def test_where_it_has_none_the_report_says_so(tmp_path):
     # However much of a step it waits on this machine.
     run = Diagnosed(situation_of(found.summary), "input-bound", frozenset())
     assert "an epoch is a single execution" in " ".join(slow_input_notes(run))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_code_for_arrays_makes_the_batches_that_keras_makes(several):
+    """A pass after the other, whole, each in an order of its own."""
+    rows = np.arange(10, dtype="float32")[:, None]
+    names = {"x": {"a": rows, "b": -rows} if several else rows, "y": rows, "tf": tf}
+    facts = facts_of({"input_kind": "arrays", "examples_per_step": 10 / 3, "epoch_steps": 3})
+    exec(f"{_of_arrays(facts)}{AGAIN}".replace("batch_size", "4"), names)
+    batches = list(names["dataset"].take(6).as_numpy_iterator())
+    assert [len(y) for _, y in batches] == [4, 4, 2, 4, 4, 2]
+    orders = [[each.item() for _, y in batches[at : at + 3] for each in y] for at in (0, 3)]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(map(float, range(10)))
+    assert orders[0] != orders[1]
+    for x, y in batches:
+        assert ((x["a"] if several else x) == y).all()
+        assert not several or (x["b"] == -y).all()

@@ -43,6 +43,9 @@ class Mine(keras.callbacks.Callback):
     def rate_with_logs(self, batch, logs=None):
         self.model.optimizer.learning_rate.assign(0.1 * logs["loss"])
 
+    def updates_logs(self, epoch, logs=None):
+        logs.update({"val_f1": 1.0})
+
     def adds_to_logs(self, epoch, logs=None):
         logs["val_f1"] = self.model.evaluate([[1.0]])
 
@@ -106,6 +109,7 @@ class Mine(keras.callbacks.Callback):
         ("ends", None),
         ("prints", None),
         ("adds_to_logs", "logs"),
+        ("updates_logs", "logs"),
     ],
 )
 def test_what_later_steps_depend_on(hook, sets):

@@ -417,6 +417,18 @@ def test_links_to_runs_elsewhere_are_followed_once_and_never_in_a_circle(tmp_pat
     assert sorted(run_files(tmp_path / "logs")) == ["run1/back/own/perf", "run1/perf"]
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_links_to_a_run_and_to_what_holds_it_both_are_followed(tmp_path, names):
+    for run in ("run1", "run2"):
+        RunWriter(str(tmp_path / "logs" / run)).close()
+    (tmp_path / "shown").mkdir()
+    for name, target in zip(names, ("logs/run1", "logs"), strict=True):
+        (tmp_path / "shown" / name).symlink_to(tmp_path / target)
+    found = {path.resolve() for paths in run_files(tmp_path / "shown").values() for path in paths}
+    assert {path.parent.parent.name for path in found} == {"run1", "run2"}
+    assert sum(map(len, run_files(tmp_path / "shown").values())) == 2
+
+
 @pytest.mark.parametrize(
     ("below", "runs"),
     [

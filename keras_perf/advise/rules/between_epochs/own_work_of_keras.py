@@ -212,19 +212,18 @@ def _of_arrays(facts: RunFacts) -> str:
     """
     if facts.input.input_kind != "arrays" or on_jax(facts):
         return ""
-    mean, steps = facts.length.examples_per_step, facts.length.epoch_steps
-    rows = round(mean * steps) if mean and steps else "len(x)"
     batch = batch_size(facts) or "batch_size"
     return (
         "# of the rows that fit trains on, without those of validation_split: x alone where there\n"
         "# is no y, sample weights as a third\n"
-        "x, y = tf.convert_to_tensor(x), tf.convert_to_tensor(y)\n"
+        "data = tf.nest.map_structure(tf.convert_to_tensor, (x, y))\n"
+        "rows = len(tf.nest.flatten(data)[0])\n"
         "def a_pass(_):\n"
-        "    # no shuffle where fit has shuffle=False\n"
-        f"    order = tf.random.shuffle(tf.range({rows}))\n"
+        "    order = tf.random.shuffle(tf.range(rows))  # tf.range alone where shuffle=False\n"
         f"    return tf.data.Dataset.from_tensors(order).rebatch({batch})\n"
-        "dataset = tf.data.Dataset.range(1).flat_map(a_pass)\n"
-        "dataset = dataset.map(lambda at: (tf.gather(x, at), tf.gather(y, at)))\n"
+        "def rows_at(places):\n"
+        "    return tf.nest.map_structure(lambda each: tf.gather(each, places), data)\n"
+        "dataset = tf.data.Dataset.range(1).flat_map(a_pass).map(rows_at)\n"
     )
 
 

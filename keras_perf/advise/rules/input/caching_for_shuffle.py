@@ -34,6 +34,9 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
     steps = facts.length.epoch_steps
     if len(shuffles) != 1 or not steps or cache(situation) is not None:
         return None
+    if facts.length.ends_by_steps:
+        # What a pass is, and so what has to fit into memory, an epoch does not tell.
+        return None
     if not _goes_into_it_whole(written, facts, shuffles[0].stage.elements_per_batch * steps):
         return None
     size_mib = shuffles[0].stage.bytes_per_batch * steps / 2**20

@@ -50,7 +50,7 @@ def interleave(situation: Situation) -> Recommendation | None:
     stage = max(readers, key=lambda name: readers[name])
     kind = next((kind for kind in RECORD_READERS if stage.startswith(kind)), None)
     written = written_as(stage, situation.facts)
-    if _of_one(written, kind, situation):
+    if _of_one(written, situation):
         return None
     reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
 
@@ -88,11 +88,14 @@ def _one_after_the_other(model: StepModel) -> dict[str, float]:
     return {name: model.stages[name] for name in one_by_one if name.startswith(FILE_READERS)}
 
 
-def _of_one(written: WrittenStage | None, kind: str | None, situation: Situation) -> bool:
-    """There is one file to read, or one dataset to run: several at a time are none."""
-    stages = situation.facts.input.written
-    readers = [each for each in stages if each.is_reader] if kind else [written]
-    return len(readers) == 1 and readers[0] is not None and readers[0].elements == 1
+def _of_one(written: WrittenStage | None, situation: Situation) -> bool:
+    """There is one file to read, or one dataset to run: several at a time are none.
+
+    tf.data runs a reader as itself and a flat_map, which nobody wrote.
+    """
+    readers = [written] if written is not None else []
+    readers = readers or [each for each in situation.facts.input.written if each.is_reader]
+    return len(readers) == 1 and readers[0].elements == 1
 
 
 def _at_a_time(alone: bool) -> str:

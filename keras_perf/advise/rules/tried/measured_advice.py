@@ -192,9 +192,10 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
 
 def _passes(situation: Situation) -> float:
     """How often this training goes through what a cache would keep; 0 where that is not known."""
-    place, epochs = best_place(situation.facts), situation.facts.length.epochs
+    place, length = best_place(situation.facts), situation.facts.length
     known = None if place is None else place.passes
-    return float(epochs or 0) if known is None else known
+    epochs = 0 if length.ends_by_steps else length.epochs or 0
+    return float(epochs) if known is None else known
 
 
 def _over_all_passes(tried: TriedChange, situation: Situation, *, cached: bool) -> TriedChange:

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras_perf.observation.facts.hooks.chains import Chain, Root, chains_in
 from keras_perf.observation.facts.reached_code import own_code, reached
-from keras_perf.records.run.settings import LEARNING_RATE
+from keras_perf.records.run.settings import LEARNING_RATE, LOGS
 
 RATES = frozenset({LEARNING_RATE, "lr"})
 BY_LOGS = f"{LEARNING_RATE}, from logs"
@@ -20,7 +20,6 @@ ASSIGNS = frozenset({"assign", "assign_add", "assign_sub", "set_weights", SET_VA
 STEERS = RATES | {"trainable", "rate", "momentum", "weight_decay"}
 OF_THE_TRAINING = frozenset({"model", "optimizer"})
 ENDS = "stop_training"
-LOGS = "logs"
 
 
 def steered_by(hook: Any) -> str | None:
@@ -76,8 +75,9 @@ def _reads_logs(hook: Any, chains: Sequence[Chain]) -> bool:
 
 
 def _adds_to_logs(hook: Any, chains: Sequence[Chain]) -> bool:
-    of_logs = (each for each in chains if _is_value(each, _logs_of(hook)) and not each.names)
-    return any(each.sets_element for each in of_logs)
+    of_logs = [each for each in chains if _is_value(each, _logs_of(hook))]
+    by_key = any(each.sets_element and not each.names for each in of_logs)
+    return by_key or any(each.names in (("update",), ("setdefault",)) for each in of_logs)
 
 
 def _logs_of(hook: Any) -> str:

@@ -120,6 +120,18 @@ def test_each_repetition_is_a_pass():
     assert advice.predicted_speedup > 2
 
 
+def test_a_take_of_what_repeats_leaves_no_cache_unread():
+    chain = [SLICES, DECODE, {"kind": "repeat", "elements": 160}, {"kind": "take"}, BATCH]
+    stages = [
+        stage("TensorSlice", 0.1, elements_per_batch=16.0),
+        stage("Map", 6.0, bytes_per_batch=MIB, elements_per_batch=16.0),
+        stage("FiniteRepeat", 0.1, elements_per_batch=16.0),
+        stage("FiniteTake", 0.1, elements_per_batch=16.0),
+        stage("Batch", 0.5),
+    ]
+    assert cached(chain, stages, epochs=1, epoch_steps=600) is not None
+
+
 @pytest.mark.parametrize(("decoded", "passes"), [(1600, 10.0), (8000, 2.0), (None, None)])
 def test_where_fit_counts_the_steps_of_an_epoch_the_data_tell_what_a_pass_is(decoded, passes):
     stages = [stage("TensorSlice", 0.1, elements_per_batch=16.0)]

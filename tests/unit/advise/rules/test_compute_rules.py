@@ -436,6 +436,11 @@ def test_widths_that_do_not_fit_tensor_cores_are_named():
     assert advice.reason.startswith("Not divisible by 8: 10, 100, 30. Tensor cores work on")
 
 
+def test_a_vocabulary_can_be_padded():
+    advice = on_a_gpu(multiples_of_8, **MIXED, layer_widths=[64, 50257], output_widths=[50257])
+    assert advice.evidence == {"sizes": [50257]}
+
+
 @pytest.mark.parametrize(
     "context",
     [

@@ -429,6 +429,16 @@ def test_of_one_file_there_are_not_several_at_a_time(stage_name, kind):
     assert of(2) is not None
 
 
+def test_the_flat_map_that_a_reader_runs_as_is_of_its_files():
+    def of(files: int) -> Recommendation | None:
+        chain = [{"kind": "tensor_slice"}, {"kind": "t_f_record", "elements": files}]
+        stages = [stage("TFRecord", 0.4), stage("FlatMap", 6.0), stage("Batch", 1.6)]
+        return interleaved(stages=stages, context={"dataset": {"chains": [chain]}})
+
+    assert of(1) is None
+    assert of(2).evidence["stage"] == "FlatMap (2)"
+
+
 @pytest.mark.parametrize("stage_name", ["FlatMap", "Interleave"])
 def test_a_pipeline_for_each_file_is_told_to_run_several_at_a_time(stage_name):
     advice = interleaved(stage_name)

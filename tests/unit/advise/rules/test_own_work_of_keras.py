@@ -189,8 +189,7 @@ def test_what_few_epochs_had_or_what_jax_compiles_meanwhile_is_no_reason(told):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("arrays", "tf.random.shuffle(tf.range(len(x)))"),
-        ("arrays", "tf.gather(y, at)))\ndataset = dataset.repeat()"),
+        ("arrays", "flat_map(a_pass).map(rows_at)\ndataset = dataset.repeat()"),
         ("PyDataset", "super().__getitem__(index % super().__len__())\nmodel.fit(Longer("),
     ],
 )
