@@ -83,18 +83,20 @@ def try_advice(
             dict of str.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, trains on several workers, or on
-            several replicas of which Python makes the batches; a number is not above 0,
-            `cache_dir` is no directory, or `environment` comes without `environment_s`.
+            several replicas of which Python makes the batches, or its train step writes summaries
+            or files, changes a table or a queue, or takes from an iterator of its own; a number is
+            not above 0, `cache_dir` is no directory, or `environment` comes without
+            `environment_s`.
         OSError: `log_dir` cannot be written.
         NotImplementedError: Keras computes with neither TensorFlow nor JAX.
         ImportError: TensorFlow is not installed.
 
     What it cannot see: Keras's loop around the steps; state that a train step keeps in Python, or
-    what it writes, prints or changes in tables, which is not put back, nor what a generator takes
-    from an iterator that it does not make itself, nor, with `run_eagerly`, variables that a step
-    makes on trial and how far `tf.random` has drawn; what a change does to what is learned. The
-    model's code is traced again for another way to compile it, and functions of the dataset's maps
-    are called.
+    what it prints or does in Python, which is not put back, nor what a generator takes from an
+    iterator that it does not make itself, nor, with `run_eagerly`, what else a step leaves behind:
+    files, summaries, tables, variables that it makes on trial, how far `tf.random` has drawn; what
+    a change does to what is learned. The model's code is traced again for another way to compile
+    it, and functions of the dataset's maps are called.
 
     >>> import keras_perf as kp
     >>> tried = kp.try_advice(model, dataset)  # then: model.fit(tried.dataset)

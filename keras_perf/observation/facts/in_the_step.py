@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from keras_perf.trials.train_functions.repeated_function import PYTHON, operations_of
-from keras_perf.trials.train_functions.traced_step import traces_of
+from keras_perf.trials.train_functions.repeated_function import PYTHON
+from keras_perf.trials.train_functions.traced_step import operations_of, traces_of
 
 NAMED = {"Print", "PrintV2", "Assert", "CheckNumerics", "CheckNumericsV2", *PYTHON}
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-from keras_perf.trials.train_functions.repeated_function import operations_of
+from keras_perf.trials.train_functions.left_behind import CHANGES_TABLES
 from keras_perf.trials.train_functions.traced_step import TracedStep
 
 CALLS = 3
@@ -23,7 +23,6 @@ EXAMPLES = 1
 MOST_MIB = 4096.0
 """Variables of all replicas are copied to the host's memory, once; larger ones are not."""
 
-_CHANGES_MORE = re.compile("LookupTable(Insert|Import|Remove)|(Queue|Barrier|Stack).*V2$")
 _SHOWS_OR_REFUSES = re.compile("Print(V2)?$|Assert$|CheckNumerics")
 
 
@@ -52,7 +51,7 @@ def differs_on_replicas(
         calls: to run one by one, and as one.
     """
     step = repeated.step
-    if (reason := _unfit_for_zeros(operations_of(step.concrete))) is not None:
+    if (reason := _unfit_for_zeros(step.operations)) is not None:
         return reason
     own = _of_zeros(strategy, iterator.element_spec)
     if own is None:
@@ -75,7 +74,7 @@ def differs_on_replicas(
 
 def _unfit_for_zeros(operations: Iterable[str]) -> str | None:
     """Why steps are not to run on batches of zeros, or None: what they do beside variables."""
-    if any(map(_CHANGES_MORE.match, operations)):
+    if any(map(CHANGES_TABLES.match, operations)):
         return WhyNoSteps.CHANGES_TABLES.of()
     if any(map(_SHOWS_OR_REFUSES.match, operations)):
         return WhyNoSteps.SHOWS_VALUES.of()

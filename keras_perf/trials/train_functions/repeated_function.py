@@ -188,7 +188,7 @@ def _ending_early(step: TracedStep) -> Any:
 
 
 def _how_it_differs(step: TracedStep) -> str | None:
-    operations = operations_of(step.concrete)
+    operations = step.operations
     if any(_keeps_a_random_state(name) for name in operations):
         return WhyNoSteps.RANDOM_NUMBERS.of()
     if any(name.startswith("Write") and name.endswith("Summary") for name in operations):
@@ -204,14 +204,7 @@ def _how_it_differs(step: TracedStep) -> str | None:
 def draws_from_a_state(function: TrainFunction, iterator: Any) -> bool:
     """Its steps draw random numbers, such as `tf.random`'s, from a state of their own."""
     step = traced_step(function, iterator)
-    return step is not None and any(map(_keeps_a_random_state, operations_of(step.concrete)))
-
-
-def operations_of(concrete: Any) -> set[str]:
-    """Types of the operations of a concrete function and of those that it calls."""
-    definition = concrete.graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    return {node.op for node in nodes}
+    return step is not None and any(map(_keeps_a_random_state, step.operations))
 
 
 def _is_number(log: Any) -> bool:

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.trials.train_functions.build_on import build_on
-from keras_perf.trials.train_functions.traced_step import traced_step
+from keras_perf.trials.train_functions.left_behind import require_nothing_left_behind
+from keras_perf.trials.train_functions.traced_step import TracedStep, traced_step
 from keras_perf.trials.train_functions.train_function import TrainFunction
 
 SETTINGS = ("train_function", "jit_compile", "run_eagerly", "steps_per_execution")
@@ -58,8 +59,9 @@ class KeptState:
 
     Where the model runs eagerly, no trace tells its variables: all that there are then are kept.
 
-    What it cannot see: state in Python; of a model that runs eagerly also variables that a step
-    makes on trial, but for those of metrics, and how far `tf.random` has drawn.
+    What it cannot see: state in Python, and what a step prints; of a model that runs eagerly also
+    files, tables, variables that a step makes on trial, but for those of metrics, and how far
+    `tf.random` has drawn.
 
     Arguments:
         model: compiled and built.
@@ -68,6 +70,7 @@ class KeptState:
     def __init__(self, model: keras.Model) -> None:
         self._model = model
         self._values: dict[int, tuple[tf.Variable, Any]] = {}
+        self._steps: list[TracedStep] = []
         self._keep(_variables(model))
         if model.run_eagerly or tf.config.functions_run_eagerly():
             self._keep_each(_living_variables())
@@ -81,10 +84,15 @@ class KeptState:
         Arguments:
             function: its trace tells its variables.
             iterator: what it is called with.
+
+        Raises:
+            ValueError: it changes what could not be put back; see `require_nothing_left_behind`.
         """
         step = traced_step(function, iterator)
-        if step is not None:
+        if step is not None and step not in self._steps:
+            require_nothing_left_behind(step)
             self._keep(step.concrete.graph.variables)
+            self._steps.append(step)
 
     def _keep(self, variables: Iterable[Any]) -> None:
         self._keep_each(self._copies(variables))

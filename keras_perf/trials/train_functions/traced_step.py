@@ -55,6 +55,18 @@ class TracedStep:
         outputs = self.concrete.structured_outputs
         return outputs.element_spec if self._optional else outputs
 
+    @property
+    def operations(self) -> set[str]:
+        """Types of its operations, and of those of the functions that it calls."""
+        return operations_of(self.concrete)
+
+
+def operations_of(concrete: Any) -> set[str]:
+    """Types of the operations of a concrete function and of those that it calls."""
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    return {node.op for node in nodes}
+
 
 def require_repeatable(function: Any) -> None:
     """It is a `tf.function` of an iterator, or calls one and does nothing else.
