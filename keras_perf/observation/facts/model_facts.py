@@ -21,8 +21,22 @@ def model_facts(model: keras.Model) -> Questions:
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "output_widths": partial(output_widths, model),
-        "supports_jit": lambda: all(getattr(x, "supports_jit", True) for x in _layers_of(model)),
+        "supports_jit": partial(supports_jit, model),
     }
+
+
+def supports_jit(model: keras.Model) -> bool:
+    """Keras compiles its steps with XLA if asked; else it warns, and trains without.
+
+    Its private `model_supports_jit` tells. Without it layers are asked that public attributes tell,
+    and nobody whether operations are to be deterministic, which Keras keeps from XLA.
+    """
+    try:
+        from keras.src.trainers.trainer import model_supports_jit
+
+        return bool(model_supports_jit(model))
+    except Exception:  # noqa: BLE001  private, and a layer may be the user's
+        return all(getattr(layer, "supports_jit", True) for layer in _layers_of(model))
 
 
 def keras_settings(model: keras.Model) -> Questions:
