@@ -29,9 +29,10 @@ class Settings:
     `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
     operations in it that print, check values or call Python. With `own_compile` the model's class
     has a `compile` that does not take what Keras's takes. `supports_jit` is False where Keras
-    does not let XLA compile: a layer says that it cannot, or operations are deterministic. `waiting_hooks` are those
-    for which training waits for each step's result, `late_hooks` those of them that may be called
-    late, `late_hooks_s` for how long others ran in Keras's threads, and `state_reads` how often a
+    does not let XLA compile: a layer says that it cannot, or operations are deterministic.
+    `waiting_hooks` are those for which training waits for each step's result, `late_hooks` those of
+    them that may be called late, `late_hooks_s` for how long others ran in Keras's threads, and
+    `state_reads` how often a
     `Class.hook` had the model's state handed back to it within an epoch, on JAX. `call_ms` is what
     the train function's call takes of a step, there, while the device has nothing else to do, less
     the wait for a batch: entering and leaving it costs no more.

@@ -49,6 +49,43 @@ class Mine(keras.callbacks.Callback):
     def adds_to_logs(self, epoch, logs=None):
         logs["val_f1"] = self.model.evaluate([[1.0]])
 
+    def adds_under_a_name_of_its_own(self, epoch, logs=None):
+        logs[self.name] = 0.5
+
+    def adds_under_a_name_put_together(self, epoch, logs=None):
+        logs = logs or {}
+        logs[f"val_{self.name}"] = self.model.evaluate([[1.0]])
+
+    def adds_where_there_are_none(self, epoch, logs=None):
+        if logs is None:
+            logs = {}
+        logs["val_f1"] = 1.0
+
+    def adds_up(self, epoch, logs=None):
+        logs["loss"] += self.model.evaluate([[1.0]])
+
+    def adds_up_under_a_name(self, epoch, logs=None):
+        logs[self.name] += 1.0
+
+    def deletes(self, epoch, logs=None):
+        del logs[str(epoch)]
+
+    def keeps_them_under_a_key(self, epoch, logs=None):
+        self.kept[str(epoch)] = logs
+        self.kept[epoch] = logs["loss"]
+
+    def adds_to_a_copy(self, epoch, logs=None):
+        logs = dict(logs or {}, epoch=epoch)
+        logs["lr"] = 1.0
+
+    def adds_to_another_copy(self, epoch, logs=None):
+        logs = {**logs}
+        logs.update(lr=1.0)
+
+    def adds_to_its_copy(self, epoch, logs=None):
+        logs = logs.copy()
+        logs["lr"] = 1.0
+
     def decays(self, batch, logs=None):
         lr = self.model.optimizer.learning_rate
         for weight in self.model.trainable_variables:
@@ -110,6 +147,16 @@ class Mine(keras.callbacks.Callback):
         ("prints", None),
         ("adds_to_logs", "logs"),
         ("updates_logs", "logs"),
+        ("adds_under_a_name_of_its_own", "logs"),
+        ("adds_under_a_name_put_together", "logs"),
+        ("adds_where_there_are_none", "logs"),
+        ("adds_up", "logs"),
+        ("adds_up_under_a_name", "logs"),
+        ("deletes", "logs"),
+        ("keeps_them_under_a_key", None),
+        ("adds_to_a_copy", None),
+        ("adds_to_another_copy", None),
+        ("adds_to_its_copy", None),
     ],
 )
 def test_what_later_steps_depend_on(hook, sets):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import MethodType
 from typing import Any
 
+from keras_perf.observation.facts.hooks.added_to import adds_to
 from keras_perf.observation.facts.hooks.chains import Chain, Root, chains_in
 from keras_perf.observation.facts.reached_code import own_code, reached
 from keras_perf.records.run.settings import LEARNING_RATE, LOGS
@@ -34,7 +35,7 @@ def steered_by(hook: Any) -> str | None:
     chains = list(_chains(hook))
     sets = [name for chain in chains if (name := _sets(chain, chains)) is not None]
     if not sets:
-        return LOGS if _adds_to_logs(hook, chains) else None
+        return LOGS if _adds_to_logs(hook) else None
     others = [name for name in sets if name not in RATES]
     if others:
         return others[0]
@@ -74,10 +75,10 @@ def _reads_logs(hook: Any, chains: Sequence[Chain]) -> bool:
     return any(_is_value(each, _logs_of(hook)) for each in chains)
 
 
-def _adds_to_logs(hook: Any, chains: Sequence[Chain]) -> bool:
-    of_logs = [each for each in chains if _is_value(each, _logs_of(hook))]
-    by_key = any(each.sets_element and not each.names for each in of_logs)
-    return by_key or any(each.names in (("update",), ("setdefault",)) for each in of_logs)
+def _adds_to_logs(hook: Any) -> bool:
+    name = _logs_of(hook)
+    codes = (own_code(each.value) for each in reached(hook))
+    return any(code is not None and adds_to(code, name) for code in codes)
 
 
 def _logs_of(hook: Any) -> str:
