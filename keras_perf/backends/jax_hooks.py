@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -76,10 +77,12 @@ class StateReads:
 
     Attributes:
         counts: by `Class.hook`, how often it had the state handed back within an epoch.
+        seconds: how long that took in all; not how long it took to collect the state again.
     """
 
     def __init__(self, model: keras.Model, told: Callable[[], None]) -> None:
         self.counts: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
         self._model, self._told = model, told
         self._original: Callable[[], Any] | None = getattr(model, SYNC, None)
         if self._original is not None and SYNC not in vars(model):
@@ -88,10 +91,12 @@ class StateReads:
     def _sync(self) -> None:
         synced = getattr(self._model, "_jax_state_synced", True)
         owner = None if synced else calling_hook()
+        assert self._original is not None
+        begin = time.perf_counter()
+        self._original()
         if owner is not None:
             self.counts[owner] += 1
-        assert self._original is not None
-        self._original()
+            self.seconds[owner] += time.perf_counter() - begin
         if owner is None and not synced:
             self._told()
 

@@ -125,6 +125,7 @@ class OnJax:
             "late_hooks_s": self._late_hooks_s,
             "call_ms": self._call_ms,
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
+            "state_reads_s": lambda: dict(self._reads.seconds) if self._reads else {},
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
             "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,

@@ -149,6 +149,8 @@ def test_callbacks_that_training_waits_for_are_named_and_no_others(trained, name
     assert ("read self.model" in trained[name]["text"]) == (name == "touches")
     assert re.search(waits, trained["end"]["text"])
     assert reads in trained["touches"]["text"]
+    took = r"back to its variables, which took [\d.]+ ms of the hook, and collected"
+    assert re.search(took, " ".join(trained["touches"]["text"].split()))
 
 
 @pytest.mark.timing

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
-from keras_perf.records.figures import in_s
+from keras_perf.records.figures import in_ms, in_s
 from keras_perf.records.run.settings import Settings
 
 OFTEN = 0.1
@@ -38,9 +38,18 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
     if reads:
         yield (
             f"{listed(reads)} read self.model while an epoch ran: each time, the whole state of "
-            "model and optimizer is handed back to its variables and collected again for the next "
-            "step. At an epoch's end it is there without that."
+            f"model and optimizer is handed back to its variables{_took(settings, reads)} and "
+            "collected again for the next step. At an epoch's end it is there without that."
         )
+
+
+def _took(settings: Settings, hooks: Sequence[str]) -> str:
+    """How long a handing back took; "" in logs of before it was measured."""
+    spent_s = sum(settings.state_reads_s.get(hook, 0.0) for hook in hooks)
+    if not spent_s:
+        return ""
+    times = sum(settings.state_reads[hook] for hook in hooks)
+    return f", which took {in_ms(1e3 * spent_s / times)} of the hook,"
 
 
 def _late(settings: Settings) -> str:

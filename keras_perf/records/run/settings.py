@@ -32,10 +32,10 @@ class Settings:
     does not let XLA compile: a layer says that it cannot, or operations are deterministic.
     `waiting_hooks` are those for which training waits for each step's result, `late_hooks` those of
     them that may be called late, `late_hooks_s` for how long others ran in Keras's threads, and
-    `state_reads` how often a
-    `Class.hook` had the model's state handed back to it within an epoch, on JAX. `call_ms` is what
-    the train function's call takes of a step, there, while the device has nothing else to do, less
-    the wait for a batch: entering and leaving it costs no more.
+    `state_reads` how often a `Class.hook` had the model's state handed back to it within an epoch,
+    on JAX, which took `state_reads_s` in all. `call_ms` is what the train function's call takes of
+    a step, there, while the device has nothing else to do, less the wait for a batch: entering and
+    leaving it costs no more.
     `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
@@ -66,6 +66,7 @@ class Settings:
     late_hooks: tuple[str, ...] = fact(each(text), ())
     late_hooks_s: Mapping[str, float] = fact(named(number()), {})
     state_reads: Mapping[str, int] = fact(named(count()), {})
+    state_reads_s: Mapping[str, float] = fact(named(number()), {})
     call_ms: float | None = fact(number())
     validation_steps: int | None = fact(count())
     dtype_policy: str | None = fact(text)

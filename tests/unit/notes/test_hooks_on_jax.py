@@ -24,6 +24,15 @@ def test_hooks_that_read_the_state_in_many_steps_are_named():
     assert "B.on" not in note
 
 
+def test_how_long_a_handing_back_took_is_told_of_the_hooks_that_are_named():
+    reads = {"A.on_a": 100, "B.on_b": 300, "C.on_c": 1}
+    seconds = {"A.on_a": 0.1, "B.on_b": 0.7}
+    [note] = said(state_reads=reads, state_reads_s=seconds | {"C.on_c": 9.0})
+    assert "handed back to its variables, which took 2.00 ms of the hook, and collected" in note
+    [note] = said(state_reads=reads)
+    assert "handed back to its variables and collected" in note
+
+
 def test_a_hook_that_takes_much_of_keras_s_threads_is_named():
     # 400 steps of 10 ms, of which it takes a twentieth.
     assert said(late_hooks_s={"A.on_train_batch_end": 0.19}) == []
