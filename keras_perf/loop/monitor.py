@@ -120,7 +120,6 @@ class LoopMonitor:
             workers=workers,
         )
         self._turns = Turns()
-        self._call = Call(self._turns)
 
     @property
     def observation(self) -> LoopObservation | None:
@@ -167,7 +166,7 @@ class LoopMonitor:
             left: how many steps may be run in one call at most: until an evaluation, say. None
                 is for no more than `steps`.
         """
-        return self._call.of(iterator, steps, left)
+        return Call(self._turns, iterator, steps, left)
 
     def host(self, owner: str) -> Aside:
         """A context manager around the user's own work between two calls: `perf_callbacks/<owner>`.

@@ -61,34 +61,30 @@ class Turns:
 class Call:
     """One call of the loop's train function: a context manager around it.
 
+    Arguments:
+        turns: of its loop.
+        iterator, steps, left: see `LoopMonitor.execution`.
+
     Attributes:
         steps: how many steps to run in it.
     """
 
-    __slots__ = ("_arguments", "_marked", "_plan", "_turns", "steps")
+    __slots__ = ("_iterator", "_left", "_marked", "_plan", "_turns", "steps")
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, turns: Turns, iterator: Any, steps: int, left: int | None) -> None:
+        self._turns, self._iterator, self._left = turns, iterator, left
+        self.steps = int(steps if left is None else min(steps, left))
         self._plan: Plan | None = None
         self._marked = False
-        self._arguments: tuple[Any, int, int | None] = (None, 0, None)
-        self.steps = 0
-
-    def of(self, iterator: Any, steps: int, left: int | None) -> Call:
-        """The next call, before it is entered; see `LoopMonitor.execution`."""
-        self._arguments = iterator, int(steps if left is None else min(steps, left)), left
-        return self
 
     def __enter__(self) -> Call:
-        iterator, self.steps, left = self._arguments
-        self._arguments = (None, 0, None)
-        self._marked = False
-        self._plan = None
+        # An iterator that is over must let go of its pipeline, whoever keeps this.
+        iterator, self._iterator = self._iterator, None
         observation = self._turns.observation
         if observation is None or self.steps < 1 or not self._turns.take():
             return self
         try:
-            self._plan = plan = observation.call_begins(iterator, self.steps, left)
+            self._plan = plan = observation.call_begins(iterator, self.steps, self._left)
             self.steps = plan.steps
             if plan.around is not None:
                 plan.around.__enter__()
@@ -172,5 +168,5 @@ class Aside:
                 observation.host(self._owner, self._begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)
-        if kind is not None:
+        if kind is not None and not issubclass(kind, _OUT_OF_DATA):
             self._turns.close(aborted=True, error=error)

@@ -81,7 +81,8 @@ class WatchedCall(ABC):
 
     def _arm(self) -> None:
         found = vars(self._model).get(self._name)
-        if found is None:
+        if found is None or found is self._stand_in:
+            # Not called since, in a loop of the user's own.
             return
         if found is not self._function:
             self._function = found

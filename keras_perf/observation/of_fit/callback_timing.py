@@ -86,6 +86,29 @@ class CallbackTiming(keras.callbacks.Callback):
             callbacks.callbacks = self._originals
         self._observation = None
 
+    def set_model(self, model: keras.Model) -> None:
+        """Forwards."""
+        self._forward("set_model", model)
+
+    def set_params(self, params: Any) -> None:
+        """Forwards."""
+        self._forward("set_params", params)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Of another training on the same list: the one before never told its end."""
+        if self._observation is not None:
+            self._observation.close(aborted=True, ending=ended_by(None))
+        for callback in self._originals:
+            callback.on_train_begin(logs)
+
+    def on_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Forwards; Keras itself calls the hook of the longer name."""
+        self._forward("on_batch_begin", batch, logs=logs)
+
+    def on_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Forwards, likewise."""
+        self._forward("on_batch_end", batch, logs=logs)
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
         observation, hooks = self._observation, self._begin_hooks

@@ -127,8 +127,8 @@ class FitObservation(Observation):
         No hook does, so that none can keep it; but a hook may have made a new one.
         """
         found = self.model.train_function
-        if found is None:
-            # Compiled anew within training, which Keras does not survive.
+        if found is None or found is self._wrapper:
+            # Compiled anew within training, which Keras does not survive; or not called since.
             return
         if found is not self._found:
             self._follow()

@@ -16,6 +16,7 @@ from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
+from keras_perf.observation.of_loop.in_turn import InTurn
 from keras_perf.observation.of_loop.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
 from keras_perf.records.epoch_gap import VALIDATION
@@ -83,7 +84,7 @@ class LoopObservation(Observation):
         self._jit_compile, self._examples = jit_compile, examples
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
-        self._exhausted = False
+        self._exhausted, self._in_turn = False, InTurn()
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._shared: dict[str, str] = {}
@@ -139,10 +140,12 @@ class LoopObservation(Observation):
     def call_begins(self, iterator: Any, steps: int, left: int | None) -> Plan:
         """The loop is about to run `steps` steps; how many it is to run instead."""
         if self.pipeline is not None and self.pipeline.iterator is iterator:
+            self._in_turn.call()
             if not self.mid_epoch:
                 self.timeline.keep_input()
         else:
             # Another iterator is an epoch of its own.
+            self._in_turn.comes(iterator)
             self._stretch_of_calls_ends()
             self.pipeline = PipelineModel(iterator)
             self.input_kind = _kind_of(iterator)

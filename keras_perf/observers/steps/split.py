@@ -23,6 +23,9 @@ REMEMBERED = 1000
 ENOUGH_EXECUTIONS = 20
 """Of fewer the quickest tenth says too little."""
 
+ENOUGH_STRETCHES = 20
+"""If so many are all too short to be measured, so will be those that follow."""
+
 _STEADY = Kind.STEADY
 
 
@@ -62,7 +65,7 @@ class Splitter:
     def _reset(self) -> None:
         self._last_step = self._steps = self._executions = 0
         self._total = self._inside = self._callbacks = self._host = self._compile = 0
-        self._collector = 0
+        self._collector = self._stretches = 0
         self._gaps_known = False
         self._measured_inside = self._measured_executions = 0
         self._wait = self._dispatch = 0.0
@@ -143,6 +146,7 @@ class Splitter:
         A stretch too short to be measured takes the share of the others in its interval.
         """
         self._usual_ns = self._usual_inside()
+        self._stretches += self._stretch_executions > 0
         measured = self._measured(gaps_us, pending_gaps, next_begin_ns)
         self.waits = {} if measured is None else measured.waits
         if measured is not None:
@@ -184,8 +188,8 @@ class Splitter:
 
         Returns:
             None if there are no steps or they took no time, if a stretch has begun that is not
-            closed, or if gap times are to be had but no stretch was long enough yet: then the steps
-            wait for the next call.
+            closed, or if gap times are to be had but no stretch was long enough yet, but for
+            many of them: then the steps wait for the next call.
 
         Arguments:
             known: dispatch, for intervals whose own gaps do not show it.
@@ -193,9 +197,9 @@ class Splitter:
 
         What was not measured takes the last share known.
         """
-        waits_for_more = self._stretch_executions or (
-            self._gaps_known and not self._measured_inside
-        )
+        none_measured = self._gaps_known and not self._measured_inside
+        may_be_measured = none_measured and self._stretches < ENOUGH_STRETCHES
+        waits_for_more = self._stretch_executions or may_be_measured
         # Of what a device is told to be done with at one moment, all but the first takes no time.
         if not self._total or (waits_for_more and not final):
             return None

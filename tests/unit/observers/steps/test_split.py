@@ -411,6 +411,22 @@ def test_a_last_interval_of_which_nothing_is_known_says_so():
     assert (parts["input_wait"], parts["compute"]) == (None, 100)
 
 
+def test_where_all_stretches_are_too_short_none_waits_for_ever():
+    """As where an epoch is one batch of all data."""
+    splitter = Splitter()
+    for stretch in range(20):
+        assert splitter.take() is None, stretch
+        loop = ScriptedLoop()
+        splitter.add(loop.run(1, wait=20, compute=80))
+        splitter.close_stretch(loop.gaps)
+    parts = parts_of(splitter.take())
+    assert (parts["input_wait"], parts["compute"]) == (None, 20 * 100)
+    loop = ScriptedLoop()
+    for _ in range(5):
+        splitter.add(loop.run(1, wait=20, compute=80))
+    assert split(splitter, loop)["input_wait"] == 5 * 20
+
+
 def test_there_is_no_interval_without_steps():
     splitter = Splitter()
     splitter.close_stretch([100] * 100)
