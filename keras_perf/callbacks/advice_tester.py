@@ -114,6 +114,7 @@ class AdviceTester(ObservingCallback):
             callbacks=callbacks,
             others_wait=bool(others) and training_backend().waits(others),
             mid_epoch=True,
+            epoch_steps=fit.epoch_steps,
             allowed=self.allowed,
             budget_s=self.budget_s,
             environment_s=self.environment_s,

@@ -37,6 +37,7 @@ def tried_advice(
     callbacks: tuple[keras.callbacks.Callback, ...] = (),
     others_wait: bool = False,
     mid_epoch: bool = False,
+    epoch_steps: int | None = None,
     allowed: Allowed = NOTHING,
     budget_s: float,
     environment_s: float | None = None,
@@ -54,9 +55,9 @@ def tried_advice(
     Of `callbacks` that are `mid_epoch` only hooks of batches are called. For others, which are not,
     Keras waits for each execution if `others_wait`. Changes whose id is in
     `without` are not tried. `outside_ms` are milliseconds of a step that trials do not run, but for
-    those that leave a callback out: what is gained is less by them. `making_s` are seconds that the
-    model's train function took to be traced, compiled and run for the first time, where that is
-    known. `clock` tells seconds.
+    those that leave a callback out: what is gained is less by them. `epoch_steps` are those of an
+    epoch of `fit`, and `making_s` the seconds that the model's train function took to be traced,
+    compiled and run for the first time, where they are known. `clock` tells seconds.
     """
     budget = Budget(budget_s, clock)
     graph, backend = graph or require_graph(dataset), training_backend()
@@ -68,6 +69,7 @@ def tried_advice(
         bool(model.run_eagerly) or backend.runs_eagerly(),
         callbacks=callbacks,
         others_wait=others_wait,
+        epoch_steps=epoch_steps,
         # What is known of `fit` is not run, and counted, a second time.
         keras_loop=not outside_ms,
     )

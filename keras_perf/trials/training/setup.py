@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ class Setup:
         collector_rests: Python's garbage collector knows nothing of what lives already.
         keras_loop: Keras's list of callbacks is called around each execution, also an empty one.
         others_wait: for callbacks of `fit` that are none of these, Keras waits for each execution.
+        epoch_steps: as `fit` had them; None where that is not known.
     """
 
     model: keras.Model
@@ -48,11 +50,18 @@ class Setup:
     collector_rests: bool = False
     keras_loop: bool = True
     others_wait: bool = False
+    epoch_steps: int | None = None
 
     @property
     def steps(self) -> int:
         """Of an execution."""
         return self.calls * int(self.model.steps_per_execution)
+
+    @property
+    def most_steps(self) -> float:
+        """An execution ends with the data, and with the epoch; infinite where neither is known."""
+        known = [each for each in (self.graph.batches, self.epoch_steps) if each]
+        return min(known, default=math.inf)
 
     @property
     def input(self) -> tuple[object, ...]:

@@ -510,7 +510,8 @@ def with_input(monkeypatch, gains, *, beside_ready=READY, batch_ms=1.0):
         found, _ = possible_changes(require_graph(data))
         return [each for each in found if each.id == "parallel-map"], []
 
-    data = rows().batch(8).map(lambda x, y: (x + 1, y))
+    # As many as the longest execution has steps.
+    data = rows().batch(8).map(lambda x, y: (x + 1, y)).repeat(changes.MOST_CALLS)
     left = in_this_order(monkeypatch, [beside_ready, *gains])
     monkeypatch.setattr(first_look.EndlessPipeline, "batch_ms", lambda self: batch_ms)
     monkeypatch.setattr(which_changes, "possible_changes", parallel_map)
@@ -519,6 +520,21 @@ def with_input(monkeypatch, gains, *, beside_ready=READY, batch_ms=1.0):
     found = kp.try_advice(dense(), data, budget_s=1e4)
     assert not left
     return found
+
+
+@pytest.mark.parametrize(
+    ("data", "epoch_steps", "number"),
+    [
+        (rows().batch(8).take(3), None, 3),
+        (rows().batch(8).take(1), None, None),
+        (rows().batch(8).repeat(), 10, 10),
+        (rows().batch(8).repeat(), None, changes.MOST_CALLS),
+    ],
+)
+def test_an_execution_is_no_longer_than_an_epoch(data, epoch_steps, number):
+    setup = Setup(dense(), require_graph(data), False, False, epoch_steps=epoch_steps)
+    several = (each for each in changes.of_training(setup, 1.0) if each.id == changes.SEVERAL_STEPS)
+    assert next((each.number for each in several), None) == number
 
 
 def test_changes_of_a_step_are_tried_on_top_of_a_quick_input(monkeypatch):
