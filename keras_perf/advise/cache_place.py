@@ -54,8 +54,7 @@ class Place:
     def call(self) -> str:
         """The stage as it is written."""
         if self.whole:
-            made = "your_dataset(..., shuffle=False, batch_size=None)"
-            return made if self.shuffled else "dataset"
+            return "your_dataset(..., batch_size=None)" if self.shuffled else "dataset"
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"

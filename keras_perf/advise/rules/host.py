@@ -187,7 +187,7 @@ def _with_fewer_calls(
         unnamed = lambda_at(source)
         function = identifier(source.name if source else "", "your_function")
         return (
-            f"{unnamed}calls = itertools.count(1)\n"
+            f"{unnamed}import itertools\n\ncalls = itertools.count(1)\n"
             f"keras.callbacks.LambdaCallback({method}=lambda batch, logs: "
             f"next(calls) % {calls} or {LAMBDA if unnamed else function}(batch, logs))"
         )

@@ -143,7 +143,7 @@ def test_a_function_given_to_a_lambda_callback_is_named():
     context = {"hook_sources": {owner: PLACE | {"name": ""}}}
     unnamed = situation(callbacks=6.0, compute=4.0, owners={owner: 6.0}, context=context)
     action = amortize_callback(unnamed).action
-    assert action.startswith("# your_lambda: the lambda in train.py, line 12\ncalls = ")
+    assert action.startswith("# your_lambda: the lambda in train.py, line 12\nimport itertools\n\ncalls = ")
     assert "or your_lambda(batch, logs))" in action
 
 

@@ -24,6 +24,9 @@ WORTH = 0.05
 
 BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
 
+FEEDS = " If training uses what it makes, as examples that it collects, leave it as it is."
+"""Of a hook of the user's."""
+
 ROWS = (
     "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
     "# of validation_split a part of the rows at the end, which training still lacks\n"
@@ -50,6 +53,10 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
     rarer = (situation.facts.length.epochs or 0) >= advised
+    # In an epoch without validation it fails at a val_ in its path, or saves what is not the best.
+    saves = any(owner.startswith("ModelCheckpoint.") for owner in recorded.epoch_callbacks_s)
+    if saves and present == 1 and not _on_a_part(situation):
+        rarer = False
     if not rarer and (present > 1 or _on_a_part(situation)):
         return None
     least = 0.0 if rarer else _one_execution(situation)
@@ -119,7 +126,10 @@ def _on_a_part(situation: Situation) -> bool:
 def _in_fewer_epochs(every: int) -> tuple[str, str, str]:
     """Title, what else changes, and code."""
     title = f"Validate less: every {every} epochs, or on a part of the data"
-    then = "Callbacks that watch val_ metrics then act as rarely."
+    then = (
+        "Callbacks that watch val_ metrics then act as rarely; where they need them in each epoch, "
+        "as for a file's name, they fail."
+    )
     return title, then, f"model.fit(..., validation_freq={every})"
 
 
@@ -140,7 +150,10 @@ def _on_less_data(situation: Situation, each: Mapping[str, float]) -> tuple[str,
         # With validation_steps, and no batch size, Keras makes larger batches of all rows.
         part = f"{ROWS}validation_data = (x_val[:{rows}], y_val[:{rows}])"
         code = f"{part}\n{given}"
-    then = "val_ metrics are then those of a part of the data."
+    then = (
+        "val_ metrics are then those of a part of the data, the first one: shuffle it once before, "
+        "with a seed, where it is in an order."
+    )
     return "Validate on a part of the data", then, code
 
 
@@ -206,12 +219,19 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
-            f"training.{BEST_ONLY if name == 'ModelCheckpoint' else ''}"
+            f"training.{_besides(name)}"
         ),
         action=_rarer_hook(name, hook, advised, present),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
         of="whole",
     )
+
+
+def _besides(callback: str) -> str:
+    """What is to be thought of before it works more rarely."""
+    if callback == "ModelCheckpoint":
+        return BEST_ONLY
+    return "" if callback in KERAS_OWN else FEEDS
 
 
 def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:

@@ -93,7 +93,8 @@ def _action(place: Place, facts: RunFacts) -> str:
     """Code that keeps it."""
     if place.shuffled:
         return (
-            "# the library's function that made it shuffles no more, and makes no batches\n"
+            "# the library's function that made it makes no batches any more: one order of its own\n"
+            "# is kept, with the same part for validation, and shuffled anew for each pass\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
             f".batch({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"

@@ -61,7 +61,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     what, work, one, source = "Read several files", "Reading", "file", "files"
-    lines = "files = tf.data.Dataset.list_files(pattern)\n"
+    lines = "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
     if not kind and not _may_read_files(situation, written):
         what, work = "Run several datasets", "Running the datasets of its elements"
         one, source, lines = "dataset", "dataset", "# elements are mixed then\n"

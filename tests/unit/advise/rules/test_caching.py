@@ -202,7 +202,7 @@ READ = [
 def test_what_a_library_shuffles_is_made_without_a_shuffle_and_kept_before_one():
     advice = cached([], READ, dataset=of_a_directory(), examples_per_step=32.0)
     assert advice.action.endswith(
-        "dataset = your_dataset(..., shuffle=False, batch_size=None).cache()\n"
+        "dataset = your_dataset(..., batch_size=None).cache()\n"
         "dataset = dataset.shuffle(dataset.cardinality()).batch(32).prefetch(tf.data.AUTOTUNE)"
     )
     assert "All stages take 4 ms a batch" in advice.reason

@@ -30,7 +30,8 @@ def test_validation_as_long_as_training_is_told_to_be_rarer():
     assert (advice.id, advice.of) == ("rarer-validation", "whole")
     assert advice.reason == (
         "Validation takes 10 ms for every step of 10 ms, 50% of the training. "
-        "Callbacks that watch val_ metrics then act as rarely."
+        "Callbacks that watch val_ metrics then act as rarely; where they need them in each epoch, "
+        "as for a file's name, they fail."
     )
     assert advice.evidence == {
         "validation_ms": 10.0,
@@ -67,12 +68,20 @@ def test_of_a_validation_whose_batches_nobody_counted_it_is_not_known_whether_th
         assert validates_less(later, advice) is None
 
 
+def test_where_checkpoints_are_saved_each_epoch_is_validated_on_less():
+    """In an epoch without `val_loss` one fails at its path, or saves what is not the best."""
+    context = between_epochs(10.0, callbacks={"ModelCheckpoint.on_epoch_end": 0.1})
+    advice = rarer_validation(situation(compute=10.0, context=context | {"epochs": 50}))
+    assert advice.title == "Validate on a part of the data"
+    assert "validation_freq" not in advice.action
+
+
 def test_in_few_epochs_a_fifth_of_the_batches_is_named_and_what_metrics_then_are():
     found = {"calls": 2, "executions": 800, "steps": 800, "spent_s": 1.0, "parts_s": {}}
     context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
     advice = rarer_validation(situation(compute=10.0, context=context))
     assert advice.action == "model.fit(..., validation_steps=80)  # of your validation batches"
-    assert advice.reason.endswith("val_ metrics are then those of a part of the data.")
+    assert "val_ metrics are then those of a part of the data, the first one:" in advice.reason
 
 
 STAGE = {"function": "", "parallel": False, "stateful": False, "random": False}
@@ -183,7 +192,8 @@ def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
     assert (advice.id, advice.of) == ("amortize-callback", "whole")
     assert advice.title == "Do the work of Mine.on_epoch_end every 5 epochs"
     assert advice.reason == (
-        "Mine.on_epoch_end takes 6 ms for every step of 10 ms, 30% of the training."
+        "Mine.on_epoch_end takes 6 ms for every step of 10 ms, 30% of the training. If training "
+        "uses what it makes, as examples that it collects, leave it as it is."
     )
     assert advice.evidence == {
         "owner": "Mine.on_epoch_end",
