@@ -97,6 +97,20 @@ def _named(function: str) -> str:
     return f" {function}" if function else ""
 
 
+_BATCHES = {
+    "arrays": "model.fit(..., batch_size={})",
+    "DataLoader": "loader = torch.utils.data.DataLoader(..., batch_size={})",
+    "PyDataset": "self.batch_size = {}  # of your PyDataset, or what it cuts batches by",
+    "generator": "batch_size = {}  # where your generator makes batches",
+}
+
+
+def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
+    """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
+    dataset = f"dataset = dataset.batch({{}}{', drop_remainder=True' if whole else ''})"
+    return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)
+
+
 def batch_size(facts: RunFacts) -> int | None:
     """Of a batch that all replicas share, where that alone gives the epoch's examples; else None.
 

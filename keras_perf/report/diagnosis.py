@@ -237,7 +237,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
         summary.breakdown,
         advice,
         combined_speedup(situation, advice),
-        (*notes, *roofline_notes(efficiency, summary.facts.settings)),
+        (*notes, *roofline_notes(efficiency, summary.facts)),
         summary,
         combined_speedup(situation, advice, "whole"),
         alerts,

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from keras_perf.advise.rules.async_callback import async_callback
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model

@@ -24,9 +24,9 @@ WORTH_MENDING = 0.02
 OF_A_DATASET = "dataset = dataset.batch(batch_size, drop_remainder=True)"
 WITHOUT_A_PARTIAL_BATCH = {
     "arrays": (
-        "whole = len(x) // batch_size * batch_size\n"
-        "model.fit(x[:whole], y[:whole], ...)  # validation_split would cut this once more:\n"
-        "# give validation_data in its place"
+        "whole = len(y) // batch_size * batch_size\n"
+        "model.fit(x[:whole], y[:whole], ...)  # so each array of several, and sample_weight;\n"
+        "# validation_split would cut this once more: give validation_data in its place"
     ),
     "DataLoader": "loader = torch.utils.data.DataLoader(..., drop_last=True)",
     "PyDataset": "return len(self.x) // self.batch_size  # in __len__: whole batches only",
@@ -110,6 +110,14 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             "for each shape that it is given.",
             "@tf.function(jit_compile=False)  # your function, without XLA\n"
             "# or give it few shapes, as by dataset.padded_batch(batch_size, padded_shapes=...)",
+        )
+    if not known.rows_differ and on_jax(situation.facts):
+        return (
+            "Compile the train function once",
+            "every batch has the same shape, so something else differs: dtypes, or Python numbers "
+            "that the step is given.",
+            "JAX_LOG_COMPILES=1 python train.py  # in a shell: it names what is compiled, and for "
+            "what",
         )
     if not known.rows_differ:
         return (

@@ -8,6 +8,7 @@ from keras_perf.advise.code_names import quoted
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.run.settings import Settings
 from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 
@@ -122,7 +123,19 @@ def with_policy(advice: Recommendation, summary: Summary) -> Recommendation:
     """Another policy."""
     policy = advice.evidence["advised_policy"]
     elsewhere = f'keras.config.set_dtype_policy("{policy}")  # before the model is made'
+    elsewhere += scaled_loss(policy, summary.facts.settings)
     return replace(advice, action=in_template(summary, f"--policy {policy}", elsewhere=elsewhere))
+
+
+def scaled_loss(policy: str, settings: Settings) -> str:
+    """Code that the steps need where they are not Keras's own; its optimizer only divides."""
+    if policy != "mixed_float16" or not (settings.own_train_step or settings.in_a_loop):
+        return ""
+    return (
+        "\n# and in the train step, for in float16 small gradients vanish:\n"
+        "# optimizer = keras.optimizers.LossScaleOptimizer(optimizer), which compile makes of its\n"
+        "loss = optimizer.scale_loss(loss)  # before gradients are taken"
+    )
 
 
 def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:

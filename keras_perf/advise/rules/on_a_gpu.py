@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.as_written import batch_size
+from keras_perf.advise.as_written import batch_size, in_batches_of
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -12,7 +12,7 @@ from keras_perf.advise.rules.followed import (
     is_compiled,
     trains_on_larger_batches,
 )
-from keras_perf.advise.rules.in_a_loop import with_jit_compile, with_policy
+from keras_perf.advise.rules.in_a_loop import scaled_loss, with_jit_compile, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
@@ -75,7 +75,7 @@ def _was_slower(situation: Situation, without: str) -> bool:
 def enable_xla(situation: Situation) -> Recommendation | None:
     """The train function is not compiled by XLA, on a GPU, where Keras can have it compiled."""
     settings = situation.facts.settings
-    wanted = settings.jit_compile is False and settings.may_use_xla
+    wanted = settings.jit_compile is False and situation.facts.xla_may_help
     if _gpu(situation) is None or not wanted or _was_slower(situation, "disable-xla"):
         return None
     return predicted(
@@ -100,7 +100,8 @@ def enable_xla(situation: Situation) -> Recommendation | None:
 )
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
-    gpu, in_float32 = _gpu(situation), situation.facts.settings.dtype_policy == "float32"
+    settings = situation.facts.settings
+    gpu, in_float32 = _gpu(situation), settings.dtype_policy == "float32"
     slower = _was_slower(situation, "full-precision")
     if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
         return None
@@ -114,7 +115,10 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
             "was not measured here: a range seen on others' models (NVIDIA's guide to mixed "
             "precision)."
         ),
-        action=f'keras.mixed_precision.set_global_policy("{policy}")  # before building the model',
+        action=(
+            f'keras.mixed_precision.set_global_policy("{policy}")  # before building the model'
+            f"{scaled_loss(policy, settings)}"
+        ),
         evidence={
             "dtype_policy": "float32",
             "advised_policy": policy,
@@ -206,9 +210,6 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         return None
     # A smaller last batch makes the mean another number.
     twice = 2 * (batch_size(facts) or round(batch))
-    code = "model.fit(..., batch_size="
-    if facts.input.input_kind != "arrays":
-        code = "dataset = dataset.batch("
     return predicted(
         situation.model,
         _twice_the_batch(situation),
@@ -218,7 +219,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
             "learning rate may have to follow. keras_perf.sweep_batch_size measures other sizes."
         ),
-        action=f"{code}{twice})  # and half the steps_per_epoch, if set",
+        action=f"{in_batches_of(twice, facts)}  # and half the steps_per_epoch, if set",
         evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 

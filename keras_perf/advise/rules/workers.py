@@ -8,6 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
+from keras_perf.advise.as_written import in_batches_of
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import exchanges_less
 from keras_perf.advise.rules.in_a_loop import in_template
@@ -204,5 +205,5 @@ def _room_for_it(batch: str, summary: Summary) -> tuple[str, str]:
         )
     return (
         "Every replica needs the memory for its share.",
-        f"dataset = dataset.batch({batch}, drop_remainder=True)  # shared by the replicas",
+        f"{in_batches_of(batch, summary.facts, whole=True)}  # shared by the replicas",
     )

@@ -14,12 +14,17 @@ def compiles_for_shapes(pipeline: InputModel | None) -> bool:
 
     A last, smaller batch is known by its place.
     """
-    return any(shape is None or None in shape[1:] for shape in _batch_shapes(pipeline))
+    return differ_in_more_than_rows(_element_spec(pipeline))
+
+
+def differ_in_more_than_rows(element_spec: Any) -> bool:
+    """Batches of this specification may."""
+    return any(shape is None or None in shape[1:] for shape in _shapes(element_spec))
 
 
 def rows_may_differ(pipeline: InputModel | None) -> bool:
     """A batch may have fewer rows than others, as the last one has without `drop_remainder`."""
-    shapes = _batch_shapes(pipeline)
+    shapes = _shapes(_element_spec(pipeline))
     return not shapes or any(shape is None or None in shape[:1] for shape in shapes)
 
 
@@ -42,8 +47,11 @@ def bytes_tell_shapes(iterator: Any) -> bool:
     return others < (1 if rows else 2)
 
 
-def _batch_shapes(pipeline: InputModel | None) -> list[list[int | None] | None]:
+def _element_spec(pipeline: InputModel | None) -> Any:
+    return getattr(getattr(pipeline, "iterator", None), "element_spec", ())
+
+
+def _shapes(element_spec: Any) -> list[list[int | None] | None]:
     """Of each part of a batch; None where not even the number of axes is known."""
-    specs = tf.nest.flatten(getattr(getattr(pipeline, "iterator", None), "element_spec", ()))
-    shapes = [getattr(spec, "shape", None) for spec in specs]
+    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(element_spec)]
     return [None if s is None or s.rank is None else s.as_list() for s in shapes]

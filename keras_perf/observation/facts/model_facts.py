@@ -46,6 +46,7 @@ def keras_settings(model: keras.Model) -> Questions:
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
         "own_compile": lambda: not takes_options(model.compile),
+        "own_train_step": lambda: _trains_otherwise(model),
     }
 
 
@@ -90,7 +91,7 @@ def examples_per_step(model: keras.Model, steps: int) -> float | None:
     Raises:
         ValueError: this Keras counts them wrong where several replicas train.
     """
-    if not steps or type(model).train_step is not keras.Model.train_step:
+    if not steps or _trains_otherwise(model):
         return None
     if not _counts_right(model):
         raise ValueError("with several replicas, Keras before 3.10 counts examples wrong")
@@ -115,6 +116,10 @@ def metrics_add_up() -> bool:
 def keras_is_at_least(*release: int) -> bool:
     """Of major and minor number."""
     return tuple(int(part) for part in keras.__version__.split(".")[:2]) >= release
+
+
+def _trains_otherwise(model: keras.Model) -> bool:
+    return type(model).train_step is not keras.Model.train_step
 
 
 def _counts_right(model: keras.Model) -> bool:

@@ -149,6 +149,12 @@ class RunFacts:
         return bool(self.inference) and VALIDATION not in self.inference
 
     @property
+    def xla_may_help(self) -> bool:
+        """It could compile the steps, does not, and would not for each of many shapes."""
+        written = self.input.dataset
+        return self.settings.may_use_xla and not (written is not None and written.many_shapes)
+
+    @property
     def tried_alone(self) -> dict[str, Any]:
         """Field → what a trial found that was no part of a training."""
         names = ("advice_trials", "input_changes", "batch_sizes", "learning_rates")

@@ -28,7 +28,8 @@ class Settings:
     `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
     `eager_functions` where it runs those of every `tf.function`. `operations_in_step` are types of
     operations in it that print, check values or call Python. With `own_compile` the model's class
-    has a `compile` that does not take what Keras's takes. `supports_jit` is False where Keras
+    has a `compile` that does not take what Keras's takes, with `own_train_step` a `train_step` that
+    is not Keras's. `supports_jit` is False where Keras
     does not let XLA compile: a layer says that it cannot, or operations are deterministic.
     `waiting_hooks` are those for which training waits for each step's result, `late_hooks` those of
     them that may be called late, `late_hooks_s` for how long others ran in Keras's threads, and
@@ -54,6 +55,7 @@ class Settings:
     supports_jit: bool = fact(flag, default=True)
     optimizer: str | None = fact(text)
     own_compile: bool = fact(flag, default=False)
+    own_train_step: bool = fact(flag, default=False)
     strategy: str | None = fact(text)
     replicas: int = fact(count(1, MACHINES), 1)
     function_replacements: int = fact(count(), 0)

@@ -38,7 +38,7 @@ NAMES = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])
 
 def test_stages_stand_from_the_source_to_the_last_by_their_methods_names():
     data = NAMES.shuffle(3).map(decoded).cache().padded_batch(2).repeat(2).prefetch(1)
-    kinds = ["tensor_slice", "shuffle", "map", "cache", "batch", "repeat", "prefetch"]
+    kinds = ["tensor_slice", "shuffle", "map", "cache", "padded_batch", "repeat", "prefetch"]
     assert [stage.kind for stage in chain(data)] == kinds
 
 
@@ -70,6 +70,14 @@ def test_a_reader_of_files_is_found_in_a_dataset_for_each_of_them(method):
     *_, last = chain(getattr(NAMES, method)(read))
     assert (last.kind, last.function, last.reads_files) == (method, "read", True)
     assert last.elements == 3
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"), [((None, 4), False), ((None, None), True), (None, True), ((), False)]
+)
+def test_it_is_known_whether_elements_differ_in_more_than_rows(shapes, expected):
+    data = NAMES.map(lambda name: tf.ensure_shape(tf.py_function(len, [name], tf.int32), shapes))
+    assert dataset_graph(data).many_shapes is expected
 
 
 def test_random_numbers_are_found():

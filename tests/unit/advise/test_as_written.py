@@ -8,7 +8,7 @@ import pytest
 from hand_built import FITS_IN_MEMORY, between_epochs, diagnosed, situation, stage, summary
 
 from keras_perf.advise.notes.input.stage_order import order_notes
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.files_and_order import interleave
@@ -143,7 +143,9 @@ def test_a_function_given_to_a_lambda_callback_is_named():
     context = {"hook_sources": {owner: PLACE | {"name": ""}}}
     unnamed = situation(callbacks=6.0, compute=4.0, owners={owner: 6.0}, context=context)
     action = amortize_callback(unnamed).action
-    assert action.startswith("# your_lambda: the lambda in train.py, line 12\nimport itertools\n\ncalls = ")
+    assert action.startswith(
+        "# your_lambda: the lambda in train.py, line 12\nimport itertools\n\ncalls = "
+    )
     assert "or your_lambda(batch, logs))" in action
 
 

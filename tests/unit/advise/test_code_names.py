@@ -9,7 +9,7 @@ from any_text import ANY_TEXT
 from hand_built import between_epochs, situation, summary
 from hypothesis import given
 
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.records.owners import owner_of

@@ -7,7 +7,7 @@ from hand_built import between_epochs, diagnosed, situation
 
 from keras_perf.advise.notes.callbacks import call_notes, callback_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.verdict.verdict import verdict_of
 

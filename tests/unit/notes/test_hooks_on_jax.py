@@ -28,7 +28,7 @@ def test_how_long_a_handing_back_took_is_told_of_the_hooks_that_are_named():
     reads = {"A.on_a": 100, "B.on_b": 300, "C.on_c": 1}
     seconds = {"A.on_a": 0.1, "B.on_b": 0.7}
     [note] = said(state_reads=reads, state_reads_s=seconds | {"C.on_c": 9.0})
-    assert "handed back to its variables, which took 2.00 ms of the hook, and collected" in note
+    assert "handed back to its variables, which took 2 ms of the hook, and collected" in note
     [note] = said(state_reads=reads)
     assert "handed back to its variables and collected" in note
 

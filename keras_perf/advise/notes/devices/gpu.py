@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from keras_perf.advise.notes.devices.roofline import remedies
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
@@ -98,7 +99,7 @@ def launch_bound(gpu: Gpu) -> str | None:
     return (
         f"GPU {gpu.index} looks busy ({in_percent(busy / 100)} utilization), yet its SMs are "
         f"active for {in_percent(active / 100)} of the time: its kernels are short or small, and "
-        "launching them takes the time. Larger batches, XLA and more steps per execution help."
+        f"launching them takes the time. What helps: {remedies(gpu.run.facts)}."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent, in_us
+from keras_perf.records.run.library import on_jax
 
 WORTH_SAYING = 0.05
 """Share of a step."""
@@ -54,6 +55,8 @@ def _one_layout(summary: Summary) -> str:
     channels_first = (
         'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
     )
+    if on_jax(facts):
+        return f"cuDNN wants them channels first: {channels_first}"
     if capability < _VOLTA:
         return f"TensorFlow computes convolutions channels first on this GPU: {channels_first}"
     if (facts.settings.dtype_policy or "float32") != "float32":
@@ -75,7 +78,8 @@ def normalization_unfused(summary: Summary) -> str | None:
     settings = summary.facts.settings
     if settings.jit_compile or took < WORTH_SAYING * summary.step_ms:
         return None
-    remedy = " jit_compile=True lets XLA fuse the pieces." if settings.may_use_xla else ""
+    may_help = summary.facts.xla_may_help
+    remedy = " jit_compile=True lets XLA fuse the pieces." if may_help else ""
     return (
         f"Batch normalization takes {_of(took, summary)} on the GPU, piece by piece: Keras 3 has "
         f"no fused one on TensorFlow.{remedy}"
@@ -101,9 +105,9 @@ def bound_by_launches(summary: Summary) -> str | None:
 def _fewer_waits(summary: Summary) -> str:
     """What is not done yet."""
     remedy = "A larger batch makes them longer."
-    if summary.facts.settings.may_use_xla:
+    if summary.facts.xla_may_help:
         remedy = "jit_compile=True makes them fewer, a larger batch longer."
-    if summary.facts.machine.gpu_thread_mode == "gpu_private":
+    if summary.facts.machine.gpu_thread_mode == "gpu_private" or on_jax(summary.facts):
         return remedy
     return (
         f"{remedy} TF_GPU_THREAD_MODE=gpu_private keeps the input pipeline from the threads that "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import listed
 from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.records.figures import figure, in_percent
-from keras_perf.records.run.settings import Settings
+from keras_perf.records.run.run_facts import RunFacts
 
 NEAR_ITS_LIMIT = 0.6
 """Memory or arithmetic that is used for more than this share of its peak sets the pace: few
@@ -18,12 +18,12 @@ MOSTLY_NEITHER = 0.5
 most of a step goes elsewhere; between this and `NEAR_ITS_LIMIT` nobody can tell."""
 
 
-def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
+def roofline_notes(found: Efficiency, facts: RunFacts) -> Iterator[str]:
     """Where the traffic of device memory was measured: which of the two is near its peak, if any.
 
     Arguments:
         found: how well the training uses its GPUs.
-        settings: what is set already, which is not recommended.
+        facts: what is set already, which is not recommended.
 
     What it cannot see: single kernels, of which some may be limited by the one, some by the other.
     """
@@ -35,7 +35,7 @@ def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
             f"The steps are bound neither by device memory, used at {in_percent(memory)} of its "
             f"bandwidth, nor by arithmetic, at {in_percent(arithmetic)} of the peak: the rest of "
             "the time the GPU waits (for input, the host or other GPUs), or runs kernels that are "
-            f"too short or too small to fill it. Against such kernels {_remedies(settings)}."
+            f"too short or too small to fill it. Against such kernels {remedies(facts)} help."
             f"{_first_limit(found)}"
         )
     elif max(memory, arithmetic) < NEAR_ITS_LIMIT:
@@ -44,7 +44,7 @@ def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
         yield (
             f"The steps are bound by device memory: it is used at {in_percent(memory)} of its "
             f"bandwidth, the multiplications at {in_percent(arithmetic)} of the peak. What reads "
-            f"and writes less helps{_of_less_traffic(settings)}; faster multiplication does not."
+            f"and writes less helps{_of_less_traffic(facts)}; faster multiplication does not."
         )
     else:
         yield (
@@ -55,25 +55,27 @@ def roofline_notes(found: Efficiency, settings: Settings) -> Iterator[str]:
         )
 
 
-def _of_less_traffic(settings: Settings) -> str:
+def _of_less_traffic(facts: RunFacts) -> str:
     """In parentheses, what is not set already; "" where nothing is left."""
+    settings = facts.settings
     helpful = ["half precision"] if settings.dtype_policy == "float32" else []
-    if settings.jit_compile is False and settings.may_use_xla:
+    if settings.jit_compile is False and facts.xla_may_help:
         helpful.append("XLA's fused operations")
     return f" ({', '.join(helpful)})" if helpful else ""
 
 
-def _remedies(settings: Settings) -> str:
-    """What is not set already, and is to be had."""
+def remedies(facts: RunFacts) -> str:
+    """What is not set already, and is to be had, for kernels that are too short or too small."""
+    settings = facts.settings
     shares = settings.tries_steps or settings.compiles_executions
     # Where Python runs the steps, longer executions come after that.
     shares = shares and not (settings.run_eagerly or settings.eager_functions)
     helpful = ["larger batches"]
-    if settings.jit_compile is False and settings.may_use_xla:
+    if settings.jit_compile is False and facts.xla_may_help:
         helpful.append("XLA")
     if shares and settings.steps_per_execution == 1:
         helpful.append(f"more steps per {'call' if settings.in_a_loop else 'execution'}")
-    return f"{listed(helpful)} help"
+    return listed(helpful)
 
 
 def _first_limit(found: Efficiency) -> str:

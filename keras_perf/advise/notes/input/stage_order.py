@@ -15,7 +15,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 
-BATCHES = ("batch", "ragged_batch", "sparse_batch")
+BATCHES = ("batch", "padded_batch", "ragged_batch", "sparse_batch")
 REGROUPS = ("unbatch", "rebatch", "flat_map", "interleave", "window", "group_by_window")
 """Stages after which elements are not the batches of before."""
 

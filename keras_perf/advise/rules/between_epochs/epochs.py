@@ -1,20 +1,18 @@
-"""Advice on what lies between epochs. Its speed-ups are of the whole training."""
+"""Advice on validations between epochs. Its speed-ups are of the whole training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from keras_perf.advise.as_written import at
-from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import validates_less
-from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.in_a_loop import rarer_evaluation
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION
+from keras_perf.records.run.times.outside_steps import OutsideSteps
 
 RARER = 5
 """Work between epochs is advised to be done so many times less often."""
@@ -22,18 +20,10 @@ RARER = 5
 WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
-BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
-
-FEEDS = " If training uses what it makes, as examples that it collects, leave it as it is."
-"""Of a hook of the user's."""
-
 ROWS = (
     "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
     "# of validation_split a part of the rows at the end, which training still lacks\n"
 )
-
-KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
-"""Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
 
 @rule(
@@ -52,20 +42,16 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
         return None
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
-    rarer = (situation.facts.length.epochs or 0) >= advised
-    # In an epoch without validation it fails at a val_ in its path, or saves what is not the best.
-    saves = any(owner.startswith("ModelCheckpoint.") for owner in recorded.epoch_callbacks_s)
-    if saves and present == 1 and not _on_a_part(situation):
-        rarer = False
-    if not rarer and (present > 1 or _on_a_part(situation)):
+    whole = present == 1 and not _on_a_part(situation)
+    rarer = (situation.facts.length.epochs or 0) >= advised and not (whole and _saves(recorded))
+    if not rarer and not whole:
         return None
-    least = 0.0 if rarer else _one_execution(situation)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Beginning and ending a validation is a part of what lies between two epochs: no more
         # than the validation itself, and nothing of it goes where each epoch is still validated.
         begun_ms = min(model.outside.get("epoch_rest", 0.0), spent) if rarer else 0.0
-        left = _left_of_validations(least, rarer=rarer, optimism=optimism)
+        left = _left_of_validations(situation, rarer=rarer, optimism=optimism)
         at_once = not recorded.late_validation_ends and (rarer or _cut(situation))
         ends = left if at_once else 1.0
         return _validated_less(model, begun_ms, left, ends, optimism)
@@ -92,8 +78,14 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     )
 
 
-def _left_of_validations(least: float, *, rarer: bool, optimism: float) -> float:
+def _saves(recorded: OutsideSteps) -> bool:
+    """Keras's callback fails without a val_ that its path has, or saves what is not the best."""
+    return any(owner.startswith("ModelCheckpoint.") for owner in recorded.epoch_callbacks_s)
+
+
+def _left_of_validations(situation: Situation, *, rarer: bool, optimism: float) -> float:
     """With `rarer` in fewer epochs, else in each of them on fewer batches, at least a share."""
+    least = 0.0 if rarer else _one_execution(situation)
     left = max(least, 1 / RARER * (1 - 0.2 * optimism))
     if not rarer and optimism < 0:
         # At worst it is what a validation takes whatever its length.
@@ -188,70 +180,6 @@ def _one_execution(situation: Situation) -> float:
     batches = _each_validation(situation).get("batches")
     at_once = situation.facts.settings.steps_per_execution
     return min(1.0, at_once / batches) if batches else 0.0
-
-
-@amortize_callback.also
-def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
-    """A callback's epoch hook takes a noticeable part of training."""
-    recorded, model = situation.facts.outside, situation.model
-    all_s = recorded.epoch_callbacks_s if recorded is not None else {}
-    steering = situation.facts.settings.steering_hooks
-    owners = {name: spent for name, spent in all_s.items() if name not in steering}
-    if not sum(owners.values()) or not model.outside:
-        return None
-    owner = max(owners, key=lambda name: owners[name])
-    share = owners[owner] / sum(all_s.values())
-    spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
-    calls = situation.facts.hooks.get(owner)
-    present = round(calls.period) if calls is not None else 1
-    advised = RARER * present
-    if advised > (situation.facts.length.epochs or advised) or spent < WORTH * model.whole_ms:
-        return None
-
-    def change(model: StepModel, optimism: float) -> StepModel:
-        left = 1 / RARER * (1 - 0.2 * optimism)
-        return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
-
-    return predicted(
-        model,
-        change,
-        title=f"Do the work of {name}.{hook} every {advised} epochs",
-        reason=(
-            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
-            f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
-            f"training.{_besides(name)}"
-        ),
-        action=_rarer_hook(name, hook, advised, present),
-        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
-        of="whole",
-    )
-
-
-def _besides(callback: str) -> str:
-    """What is to be thought of before it works more rarely."""
-    if callback == "ModelCheckpoint":
-        return BEST_ONLY
-    return "" if callback in KERAS_OWN else FEEDS
-
-
-def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
-    """Code of a callback that works every so many epochs, and now in one of `present`."""
-    method = identifier(hook, "on_epoch_end")
-    if callback in KERAS_OWN:
-        return (
-            f"class Rarer{callback}(keras.callbacks.{callback}):\n"
-            f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {epochs} == 0:\n"
-            f"            super().{method}(epoch, logs)"
-        )
-    own = f", without its own condition for one of {present} epochs" if present > 1 else ""
-    return (
-        f"class {identifier(callback, 'YourCallback')}(keras.callbacks.Callback):\n"
-        f"    def {method}(self, epoch, logs=None):\n"
-        f"        if (epoch + 1) % {epochs}:\n"
-        "            return\n"
-        f"        ...  # as before{own}"
-    )
 
 
 def _period(times: int, epochs: int) -> int:

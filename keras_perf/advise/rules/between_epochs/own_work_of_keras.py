@@ -215,7 +215,7 @@ def _of_arrays(facts: RunFacts) -> str:
     batch = batch_size(facts) or "batch_size"
     return (
         "# of the rows that fit trains on, without those of validation_split: x alone where there\n"
-        "# is no y, sample weights as a third\n"
+        "# is no y, sample weights as a third, and tuples in place of lists of arrays\n"
         "data = tf.nest.map_structure(tf.convert_to_tensor, (x, y))\n"
         "rows = len(tf.nest.flatten(data)[0])\n"
         "def a_pass(_):\n"

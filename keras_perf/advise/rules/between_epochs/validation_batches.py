@@ -28,6 +28,12 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     return None if rows is None else rows > advice.evidence["present"]
 
 
+STAYS = (
+    "Without gradients larger batches fit into memory; its results stay the same, but for "
+    "rounding, where the loss of an example does not depend on others of its batch."
+)
+
+
 def _rows(found: Inference) -> float | None:
     if found.batch_size is not None:
         return found.batch_size
@@ -65,8 +71,7 @@ def larger_validation_batches(situation: Situation) -> Recommendation | None:
         reason=(
             f"Validation takes {in_percent(spent / model.training_ms)} of the training, in "
             f"batches of {present} examples that take {in_ms(found.step_ms)} each, of which "
-            f"{in_ms(cost_ms)} are the measured cost of an execution. Without gradients larger "
-            "batches fit into memory; its results stay the same, but for rounding."
+            f"{in_ms(cost_ms)} are the measured cost of an execution. {STAYS}"
         ),
         action=_action(found, advised, steps),
         evidence={

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
-from keras_perf.advise.cache_place import same_in_every_pass
+from keras_perf.advise.cache_place import GENERATOR, same_in_every_pass
 from keras_perf.advise.python_threads import HOLDS_IT, useful_for_python
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
@@ -217,16 +217,19 @@ def _action(chain: Chain, remedies: list[_Remedy]) -> str:
     """The dataset until where the last change is made."""
     made_of = [(stage, [r.name for r in remedies if r.stage is stage]) for stage in chain]
     until = max(place for place, (_, names) in enumerate(made_of) if names)
-    calls = ""
+    source, calls = "source", ""
     for stage, names in made_of[1 : until + 1]:
         called = bool(stage.function) or stage.kind in WORK
         arguments = function_of(stage, "your_function") if called else "..."
-        if "parallel-map" in names or (stage.kind == "map" and stage.parallel):
+        if "parallel-map" in names or (stage.kind in WORK and stage.parallel):
             arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
-        calls += f".{stage.kind}({arguments})"
+        if stage.function == GENERATOR:
+            source, calls = "tf.data.Dataset.from_generator(...)", ""
+        else:
+            calls += f".{stage.kind}({arguments})"
         if "cache" in names:
             calls += ".cache()"
     return (
-        f"{lambdas_in(*chain[1 : until + 1])}validation_data = source{calls}  # then as before\n"
+        f"{lambdas_in(*chain[1 : until + 1])}validation_data = {source}{calls}  # then as before\n"
         "model.fit(..., validation_data=validation_data)"
     )

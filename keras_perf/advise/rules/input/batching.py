@@ -60,7 +60,8 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         and _calls(stage) > 1.5
         and _takes_batches(name, situation)
     ]
-    if not found or not situation.own_dataset:
+    # Examples of many lengths cannot be batched before they are cut or padded.
+    if not found or not situation.own_dataset or "padded_batch" in situation.facts.input.kinds:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)

@@ -92,12 +92,13 @@ def cache(situation: Situation) -> Recommendation | None:
 def _action(place: Place, facts: RunFacts) -> str:
     """Code that keeps it."""
     if place.shuffled:
+        batch = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
         return (
-            "# the library's function that made it makes no batches any more: one order of its own\n"
-            "# is kept, with the same part for validation, and shuffled anew for each pass\n"
+            "# the library's function that made it makes no batches any more; one order of its\n"
+            "# shuffle is kept, with the same part for validation, and shuffled for each pass\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
-            f".batch({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+            f".{batch}({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
         )
     about = "before shuffle, repeat and all that draws random numbers"
     if place.whole:

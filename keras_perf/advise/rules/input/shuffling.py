@@ -19,7 +19,7 @@ from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
-HANDS_ON = ("map", "batch", "ragged_batch", "prefetch", "options")
+HANDS_ON = ("map", "batch", "padded_batch", "ragged_batch", "prefetch", "options")
 """Behind a shuffle that is repeated these do what they did before."""
 
 MOSTLY = 0.8

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_perf.observation.facts.batch_shapes import differ_in_more_than_rows
 from keras_perf.observation.facts.input.file_systems import file_systems
 from keras_perf.observation.facts.input.python_draws import draws_in_python
 from keras_perf.observation.facts.source_lines import source_of
@@ -99,6 +100,7 @@ def _graph(dataset: Any) -> WrittenPipeline | None:
         threadpool_size=int(options.threading.private_threadpool_size or 0),
         prefetch_added=injects and autotuned,
         autotuned=autotuned,
+        many_shapes=differ_in_more_than_rows(dataset.element_spec),
         file_systems=_file_systems(seen, chains),
     )
 
@@ -116,7 +118,7 @@ def _file_systems(nodes: list[Any], chains: list[Chain]) -> tuple[str, ...]:
 
 def _stage(node: Any, inputs: Any) -> WrittenStage:
     name = type(node).__name__.strip("_").removesuffix("V2").removesuffix("Dataset")
-    kind = name.removeprefix("Parallel").removeprefix("Padded")
+    kind = name.removeprefix("Parallel")
     wrappers = node._functions()
     functions = [wrapper.function for wrapper in wrappers]
     operations = [op for function in functions for op in function.graph.get_operations()]

@@ -107,7 +107,7 @@ class WrittenPipeline:
     `threadpool_size`: threads of a pool of its own; 0 where it has none. `prefetch_added`: tf.data
     adds a prefetch at the end where there is none; `autotuned`: a thread tunes it as it runs.
     `file_systems` are those of the files that it reads: `gs://` and the like, or the type of the
-    mount (`ext4`, `nfs4`).
+    mount (`ext4`, `nfs4`). `many_shapes`: its elements may differ in more than rows.
     """
 
     chains: tuple[Chain, ...] = needed(each(each(record(WrittenStage)), least=1))
@@ -116,6 +116,7 @@ class WrittenPipeline:
     prefetch_added: bool = fact(flag, default=True)
     autotuned: bool = fact(flag, default=True)
     file_systems: tuple[str, ...] = fact(each(text), ())
+    many_shapes: bool = fact(flag, default=False)
 
     @property
     def stages(self) -> Chain:

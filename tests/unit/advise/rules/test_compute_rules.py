@@ -70,7 +70,14 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     assert partial.action == "dataset = dataset.batch(batch_size, drop_remainder=True)"
     loader = told(rows_differ=True, input_kind="DataLoader")
     assert loader.action.endswith("drop_last=True)")
-    assert "len(x) // batch_size" in told(rows_differ=True, input_kind="arrays").action
+    assert "len(y) // batch_size" in told(rows_differ=True, input_kind="arrays").action
+
+
+def test_on_jax_nobody_is_told_of_tf_function():
+    context = {"rows_differ": False, "versions": {"jax": "0.10.2"}}
+    advice = stable_shapes(situation(compute=6.0, compile=4.0, context=context))
+    assert "JAX_LOG_COMPILES=1" in advice.action
+    assert "tf." not in advice.action + advice.reason
 
 
 def test_for_each_length_that_is_left_xla_compiles_once():
@@ -338,6 +345,22 @@ def test_a_compiled_train_step_is_left_alone(context):
     assert disable_run_eagerly(situation(compute=10.0, context=context)) is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("tf.data", "dataset = dataset.batch(64)"),
+        ("arrays", "model.fit(..., batch_size=64)"),
+        ("DataLoader", "loader = torch.utils.data.DataLoader(..., batch_size=64)"),
+        ("PyDataset", "self.batch_size = 64  # of your PyDataset"),
+        ("generator", "batch_size = 64  # where your generator makes batches"),
+    ],
+)
+def test_larger_batches_are_made_where_batches_are_made(kind, code):
+    context = IDLE | {"examples_per_step": 32.0, "input_kind": kind}
+    advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **context)
+    assert advice.action.startswith(code)
+
+
 # -- enable-xla --------------------------------------------------------------------------
 
 
@@ -359,6 +382,16 @@ def test_what_xla_compiles_or_may_compile_is_not_told_of_xla(context):
     assert on_a_gpu(enable_xla, **context) is None
 
 
+BATCHED = {
+    "kind": "padded_batch",
+    "function": "",
+    "parallel": False,
+    "stateful": False,
+    "random": False,
+    "reads_files": False,
+}
+
+
 def before(id: str) -> dict[str, Any]:
     """A trial before this training, which found it quicker with a change of this name."""
     changed = {"id": id, "before_ms": 5.0, "after_ms": 4.0, "gain": 1.25, "low": 1.2, "high": 1.3}
@@ -372,6 +405,7 @@ def before(id: str) -> dict[str, Any]:
         {"supports_jit": False},  # Keras does not ask for it
         {"replicas": 2},
         {"run_eagerly": True},  # comes first, and XLA by itself with it
+        {"dataset": {"chains": [[BATCHED]], "many_shapes": True}},  # it would compile for each
         before("disable-xla"),
     ],
 )
@@ -379,11 +413,26 @@ def test_xla_is_not_recommended_where_it_is_not_to_be_had_or_was_slower(context)
     assert on_a_gpu(enable_xla, **({"jit_compile": False} | context)) is None
 
 
+def test_for_batches_of_one_shape_xla_is_recommended():
+    known = {"dataset": {"chains": [[BATCHED]]}}
+    assert on_a_gpu(enable_xla, jit_compile=False, **known) is not None
+
+
 def test_what_a_trial_found_of_something_else_says_nothing_of_xla():
     assert on_a_gpu(enable_xla, jit_compile=False, **before("full-precision")) is not None
 
 
 # -- mixed-precision ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("capability", "own", "scales"),
+    [((7, 5), True, True), ((7, 5), False, False), ((8, 0), True, False)],
+)
+def test_a_train_step_of_one_s_own_is_told_to_scale_its_loss_in_float16(capability, own, scales):
+    """Keras's own does; `apply` divides gradients by a scale that nobody has multiplied with."""
+    context = {"training_gpus": gpu(*capability), "dtype_policy": "float32", "own_train_step": own}
+    assert ("scale_loss" in on_a_gpu(mixed_precision, **context).action) is scales
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.followed import validates_less
 
 # -- rarer-validation --------------------------------------------------------------------

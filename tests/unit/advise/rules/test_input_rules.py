@@ -708,6 +708,14 @@ def test_on_jax_it_is_said_what_forked_processes_must_not_do(kind):
     )
 
 
+def test_of_a_generator_whose_epochs_end_by_steps_all_data_are_numbered():
+    """Those of one epoch alone would be trained on again and again."""
+    context = {"input_kind": "generator", "epoch_steps": 100, "ends_by_steps": True}
+    advice = in_processes(context=context)
+    assert "return number  # of batches in all of the data" in advice.action
+    assert ", steps_per_epoch=100, ...)" in advice.action
+
+
 def test_a_generator_is_told_to_become_a_pydataset_first():
     advice = in_processes(context={"input_kind": "generator"})
     assert advice.action.startswith("class Batches(keras.utils.PyDataset):\n    def __len__")

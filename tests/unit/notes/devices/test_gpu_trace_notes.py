@@ -46,6 +46,14 @@ def test_a_step_of_many_short_kernels_waits_for_their_launches():
     assert "each. A larger batch makes them longer. (The" in said
 
 
+def test_on_jax_tensorflows_threads_and_layouts_are_not_spoken_of():
+    jax = {"versions": {"jax": "0.10.2"}, "jit_compile": True}
+    (said,) = notes(jax, waits_for_launch_ms=6.0)
+    assert "TF_GPU" not in said
+    (said,) = notes(jax | {"dtype_policy": "float32"}, layout_change_ms=1.5)
+    assert "TensorFlow" not in said
+
+
 @pytest.mark.parametrize(
     "trace", [{"kernels": 49.0}, {"kernel_mean_ms": 0.06}, {"kernel_ms": 7.5}, {}]
 )

@@ -6,12 +6,13 @@ import pytest
 
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.analyse.hardware.efficiency import Efficiency
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.settings import Settings
 
 
 def found(memory, arithmetic, settings=None, **more):
     known = Efficiency(memory_bandwidth_share=memory, model_flops_utilization=arithmetic, **more)
-    return list(roofline_notes(known, settings or Settings()))
+    return list(roofline_notes(known, RunFacts(settings=settings or Settings())))
 
 
 def test_memory_near_its_peak_binds():

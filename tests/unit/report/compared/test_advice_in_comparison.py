@@ -8,7 +8,8 @@ import pytest
 from hand_built import between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.advise.rules.between_epochs.epochs import amortize_epoch_callback, rarer_validation
+from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
+from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.compute import stable_shapes
 from keras_perf.advise.rules.host import amortize_callback

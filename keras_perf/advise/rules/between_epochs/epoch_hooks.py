@@ -1,0 +1,84 @@
+"""Advice on callbacks that work between epochs. Its speed-ups are of the whole training."""
+
+from __future__ import annotations
+
+from keras_perf.advise.as_written import at
+from keras_perf.advise.code_names import identifier
+from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.between_epochs.epochs import RARER, WORTH
+from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.figures import in_ms, in_percent
+
+BEST_ONLY = " With save_best_only=True the best epoch may be one that is then passed over."
+
+FEEDS = " If training uses what it makes, as examples that it collects, leave it as it is."
+"""Of a hook of the user's."""
+
+KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
+"""Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
+
+
+@amortize_callback.also
+def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
+    """A callback's epoch hook takes a noticeable part of training."""
+    recorded, model = situation.facts.outside, situation.model
+    all_s = recorded.epoch_callbacks_s if recorded is not None else {}
+    steering = situation.facts.settings.steering_hooks
+    owners = {name: spent for name, spent in all_s.items() if name not in steering}
+    if not sum(owners.values()) or not model.outside:
+        return None
+    owner = max(owners, key=lambda name: owners[name])
+    share = owners[owner] / sum(all_s.values())
+    spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
+    calls = situation.facts.hooks.get(owner)
+    present = round(calls.period) if calls is not None else 1
+    advised = RARER * present
+    if advised > (situation.facts.length.epochs or advised) or spent < WORTH * model.whole_ms:
+        return None
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = 1 / RARER * (1 - 0.2 * optimism)
+        return model.with_outside({"epoch_callbacks": 1 - share * (1 - left)})
+
+    return predicted(
+        model,
+        change,
+        title=f"Do the work of {name}.{hook} every {advised} epochs",
+        reason=(
+            f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
+            f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
+            f"training.{_besides(name)}"
+        ),
+        action=_rarer_hook(name, hook, advised, present),
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
+        of="whole",
+    )
+
+
+def _besides(callback: str) -> str:
+    """What is to be thought of before it works more rarely."""
+    if callback == "ModelCheckpoint":
+        return BEST_ONLY
+    return "" if callback in KERAS_OWN else FEEDS
+
+
+def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
+    """Code of a callback that works every so many epochs, and now in one of `present`."""
+    method = identifier(hook, "on_epoch_end")
+    if callback in KERAS_OWN:
+        return (
+            f"class Rarer{callback}(keras.callbacks.{callback}):\n"
+            f"    def {method}(self, epoch, logs=None):\n"
+            f"        if (epoch + 1) % {epochs} == 0:\n"
+            f"            super().{method}(epoch, logs)"
+        )
+    own = f", without its own condition for one of {present} epochs" if present > 1 else ""
+    return (
+        f"class {identifier(callback, 'YourCallback')}(keras.callbacks.Callback):\n"
+        f"    def {method}(self, epoch, logs=None):\n"
+        f"        if (epoch + 1) % {epochs}:\n"
+        "            return\n"
+        f"        ...  # as before{own}"
+    )
