@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
 import threading
+from dataclasses import asdict
 from subprocess import CompletedProcess
 
 import keras
@@ -169,6 +171,21 @@ def test_a_child_that_ends_otherwise_says_how():
     broken = CompletedProcess([], 1, "", "Traceback\nImportError: no such thing\n\n")
     assert handed_over._answer(broken).failed == "ended with code 1: ImportError: no such thing"
     assert not handed_over._answer(broken).out_of_memory
+
+
+def test_what_the_user_s_code_prints_at_the_end_is_no_answer(monkeypatch):
+    monkeypatch.setattr(handed_over, "CHILD", "batch_child_that_prints")
+    sweep = kp.sweep_batch_size(model(), dataset(), [8], seconds=0.1)
+    assert [(each.batch_size, each.reason) for each in sweep.trained] == [(8, "")]
+
+
+def test_a_child_without_an_answer_is_a_size_that_failed():
+    for printed in ("", "goodbye\n", "3\n", '{"failed": ""}\n'):
+        answer = handed_over._answer(CompletedProcess([], 0, printed, ""))
+        assert answer == Answer(failed="its process ended without an answer")
+    found = json.dumps(asdict(step(8)))
+    answer = handed_over._answer(CompletedProcess([], 0, f"hello\n{found}\ngoodbye\n", ""))
+    assert answer == step(8)
 
 
 class Local(keras.layers.Layer):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -119,7 +119,9 @@ def run(command: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
 
 def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
     if done.returncode == 0:
-        told = json.loads(done.stdout.splitlines()[-1])
+        told = next(filter(None, map(_told, reversed(done.stdout.splitlines()))), None)
+        if told is None:
+            return Answer(failed=WhyNotTrained.NO_ANSWER.of())
         return Answer(**{**told, "failed": worded(WhyNotTrained)(told["failed"])})
     last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no word")
     if done.returncode == -signal.SIGKILL:
@@ -132,3 +134,13 @@ def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
     else:
         why = WhyNotTrained.ENDED.of(code=done.returncode, last=last.strip())
     return Answer(failed=why, out_of_memory=out)
+
+
+def _told(line: str) -> dict[str, Any] | None:
+    """An answer; None where a line is none, as of what Python runs before the child."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    names = {each.name for each in fields(Answer)}
+    return found if isinstance(found, dict) and found.keys() == names else None
