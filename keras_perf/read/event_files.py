@@ -149,12 +149,14 @@ def tell_what_is_left_out(path: AnyPath, bytes_: int, lost: int, cut: int) -> No
     if lost:
         warn_left_out(
             f"{path} is damaged: {lost:,} of its {bytes_:,} bytes do not match their "
-            "checksums. What they held is left out, everything else is shown."
+            "checksums. What they held is left out, everything else is shown.",
+            thing=f"{path} is damaged",
         )
     if cut:
         warn_left_out(
             f"{path} ends in the middle of a record "
-            f"({cut} bytes dropped): its writer was killed or is still writing."
+            f"({cut} bytes dropped): its writer was killed or is still writing.",
+            thing=f"{path} is cut off",
         )
 
 
