@@ -35,6 +35,7 @@ class Task:
     Attributes:
         model: to train.
         batch: where a batch was saved.
+        settings: of the program's, as its library calls them.
         batch_size: examples of a step.
         memory_limit_mib: what training may take; None for what there is.
         seconds: of measuring, about.
@@ -43,6 +44,7 @@ class Task:
 
     model: SavedModel
     batch: str
+    settings: dict[str, Any]
     batch_size: int
     memory_limit_mib: float | None
     seconds: float
@@ -72,6 +74,7 @@ class Answer:
 def measured(task: Task) -> Answer:
     """Trains with batches of this size for a while, or predicts."""
     backend = trial_backend()
+    backend.set_as_program(task.settings)
     backend.only_so_much(task.memory_limit_mib)
     try:
         model = task.model.read()

@@ -35,10 +35,11 @@ class TooLongError(Exception):
 
 @dataclass(frozen=True)
 class HandedOver:
-    """What was written for other processes: the model, and where a batch is."""
+    """For other processes: the model, where a batch is, and what the program has set."""
 
     model: SavedModel
     batch: str
+    settings: dict[str, Any]
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
                 f"dataset must yield batches that tf.data can save, got {error_line(error)}. "
                 "Map it to dense tensors."
             ) from error
-        yield HandedOver(saved, place)
+        yield HandedOver(saved, place, trial_backend().program_settings())
 
 
 def measured_in_a_child(
@@ -78,7 +79,13 @@ def measured_in_a_child(
         TooLongError: it took longer than `limit_s` and was killed.
         ValueError: the model cannot be read there.
     """
-    task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds, predict)
+    task = Task(
+        **vars(written),
+        batch_size=batch_size,
+        memory_limit_mib=memory_limit_mib,
+        seconds=seconds,
+        predict=predict,
+    )
     command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
     try:
         answer = _answer(run(command, limit_s))
