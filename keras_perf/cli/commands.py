@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -72,7 +73,8 @@ def report(arguments: argparse.Namespace) -> None:
         print(shown.to_markdown() if arguments.markdown else shown, end="")
         for each in reports if len(trained) == 1 else ():
             if each is not trained[0]:
-                print(f"\nBeside it, evaluate and predict: keras-perf report {visible(each.name)}")
+                name = visible(shlex.quote(each.name))
+                print(f"\nBeside it, evaluate and predict: keras-perf report {name}")
 
 
 def _list_fits(log_dirs: Sequence[str]) -> None:
@@ -112,8 +114,8 @@ def template(arguments: argparse.Namespace) -> None:
             f"FILE must be a new file in a directory that is writable, got {arguments.file!r} "
             f"({error.strerror}). Give another name; nothing is overwritten."
         ) from error
-    written = visible(arguments.file)
-    print(f"Written: {written}. Try it: python {written}")
+    command = f"python {shlex.quote(arguments.file)}"
+    print(visible(f"Written: {arguments.file}. Try it: {command}"))
 
 
 def launch(arguments: argparse.Namespace) -> int:

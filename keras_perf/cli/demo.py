@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -53,7 +54,7 @@ def run(log_dir: AnyPath, console: Console) -> Comparison:
         accuracy.append(_train("as recommended", paths, choices, after, log, console))
     comparison = compare(before, after)
     _say(console, f"\n{_summary(comparison, accuracy)}")
-    _say(console, f"See it: tensorboard --logdir {visible(str(log_dir))}")
+    _say(console, f"See it: tensorboard --logdir {visible(shlex.quote(str(log_dir)))}")
     _say(console, "The Performance tab needs no network; the charts of the Profile tab do.")
     return comparison
 

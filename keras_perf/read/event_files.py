@@ -14,6 +14,7 @@ from keras_perf.read.left_out import warn_left_out
 from keras_perf.read.record_loop import (
     Records,
     Whole,
+    end_of_cut,
     match_checksums,
     record_bytes,
     records,
@@ -25,6 +26,12 @@ from keras_perf.records.run_names import RUN, is_ours, without_worker
 
 EVENT_FILE = "events.out.tfevents."
 """The name of an event file begins so."""
+
+FIRST = 3
+"""Events that a file begins with: its version, who wrote it, and what a trial found."""
+
+WINDOW, MOST = 1 << 16, 1 << 28
+"""Bytes in which these are looked for at first, and at most."""
 
 
 class NoRunError(FileNotFoundError):
@@ -142,12 +149,14 @@ def tell_what_is_left_out(path: AnyPath, bytes_: int, lost: int, cut: int) -> No
     if lost:
         warn_left_out(
             f"{path} is damaged: {lost:,} of its {bytes_:,} bytes do not match their "
-            "checksums. What they held is left out, everything else is shown."
+            "checksums. What they held is left out, everything else is shown.",
+            thing=f"{path} is damaged",
         )
     if cut:
         warn_left_out(
             f"{path} ends in the middle of a record "
-            f"({cut} bytes dropped): its writer was killed or is still writing."
+            f"({cut} bytes dropped): its writer was killed or is still writing.",
+            thing=f"{path} is cut off",
         )
 
 
@@ -168,9 +177,23 @@ def events(path: AnyPath) -> Iterator[Event]:
 
 
 def first_events(path: AnyPath) -> list[Event]:
-    """What a file begins with, without a warning."""
-    data = beginning(path, 1 << 16)
-    return list(_some(data, records(data), range(3)))
+    """What a file begins with, without a warning.
+
+    Of what a trial found a header tells how long it is: a request more for each record that does
+    not end within the window.
+    """
+    most = WINDOW
+    data = beginning(path, most)
+    found = records(data)
+    for _ in range(FIRST):
+        if len(found.begin) >= FIRST or len(data) < most:
+            break
+        most = (end_of_cut(data, found) or most) + WINDOW
+        if most > MOST:
+            break
+        data = beginning(path, most)
+        found = records(data)
+    return list(_some(data, found, range(FIRST)))
 
 
 def logged_between(path: AnyPath) -> tuple[float, float] | None:

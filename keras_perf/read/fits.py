@@ -63,7 +63,8 @@ class Fit:
             more = f" and {len(wrong) - SHOWN:,} more" if len(wrong) > SHOWN else ""
             warn_left_out(
                 f"{self.path} holds impossible values, which are left out: "
-                f"{', '.join(wrong[:SHOWN])}{more}."
+                f"{', '.join(wrong[:SHOWN])}{more}.",
+                thing=f"{self.path} holds impossible values",
             )
         return possible
 

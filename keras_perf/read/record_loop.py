@@ -47,6 +47,14 @@ def records(data: bytes) -> Records:
     return Records(begin, length, lost, end - position)
 
 
+def end_of_cut(data: bytes, found: Records) -> int | None:
+    """Where the record ends that is not all there; None where not even its header is."""
+    position = len(data) - found.cut_bytes
+    if found.cut_bytes < _HEADER.size:
+        return None
+    return position + _HEADER.size + int(_HEADER.unpack_from(data, position)[0]) + _CRC.size
+
+
 def _next_header(data: bytes, position: int) -> int:
     """Where the next whole header begins; the file's end where there is none."""
     end = len(data) - _HEADER.size

@@ -15,6 +15,7 @@ from keras_perf.files.any_path import AnyPath, any_path, size_and_time
 from keras_perf.files.remote_path import RemotePath
 from keras_perf.read.event_files import NoRunError, run_files
 from keras_perf.read.file_content import ReadFiles
+from keras_perf.read.left_out import once_each
 from keras_perf.records.run_names import RUN, is_of_calls, without_worker
 from keras_perf.report.run_report import RunReport, report_of
 from keras_perf.tab.read_run import ReadRun
@@ -69,11 +70,12 @@ class ShownRuns:
         self._listed: tuple[ShownRun, ...] = ()
         self._listed_at = -float("inf")
         self._files = ReadFiles()
+        self._left_out = set[str]()
         self._kept_runs: OrderedDict[tuple[str, str], tuple[str, ReadRun]] = OrderedDict()
 
     def listed(self) -> tuple[ShownRun, ...]:
         """Trainings before calls, the newest first. It never waits for a run that is being read."""
-        with self._listing:
+        with self._listing, once_each(self._left_out):
             if time.monotonic() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
                 trained = [replace(run, place=place) for place, run in enumerate(found)]
@@ -109,7 +111,7 @@ class ShownRuns:
         read = self._kept(run)
         if read is not None:
             return read
-        with self._reading:
+        with self._reading, once_each(self._left_out):
             # Another thread may have read it meanwhile.
             read = self._kept(run)
             if read is None:

@@ -88,13 +88,15 @@ def tried_advice(
             progress=progress,
             clock=clock,
         )
-        with interruptible():
-            trials = search.run()
-            if environment_s is not None and not trials.stopped:
-                more = Budget(environment_s, clock)
-                environment = EnvironmentTrials(setup, more, outside_ms, progress)
-                trials = _with_environment(trials, environment, named)
-        progress.ends()
+        try:
+            with interruptible():
+                trials = search.run()
+                if environment_s is not None and not trials.stopped:
+                    more = Budget(environment_s, clock)
+                    environment = EnvironmentTrials(setup, more, outside_ms, progress)
+                    trials = _with_environment(trials, environment, named)
+        finally:
+            progress.ends()
     return TriedAdvice(trials, _with_changes(dataset, setup, search.best))
 
 

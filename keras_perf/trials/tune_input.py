@@ -64,8 +64,8 @@ def tune_input(
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in
     memory is copied into the graph, a random generator of its maps as it is by then. The functions
-    of its maps are called, also by a cache that is tried, for a whole pass, or for three where the
-    data do not tell their length.
+    of its maps are called, also to fill a cache that is there or tried, for a whole pass, or for
+    three where the data do not tell their length.
 
     >>> import keras_perf as kp
     >>> tuned = kp.tune_input(dataset, model=model)  # then: model.fit(tuned.dataset)

@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
-from keras_perf.records.reasons.why_not_tried import InputEnd
+from keras_perf.records.reasons.why_not_tried import InputEnd, WhyNotTried
 from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.trials.arguments import NO_BATCH
 from keras_perf.trials.backends.chosen import trial_backend
@@ -22,6 +22,7 @@ from keras_perf.trials.rewriting.admission import (
     COMPARED,
     filled,
     is_wanted,
+    kept_already,
     reason_against,
     still_left,
 )
@@ -32,7 +33,7 @@ from keras_perf.trials.rewriting.changes import (
     NotDone,
     possible_changes,
 )
-from keras_perf.trials.rewriting.keeping import remove
+from keras_perf.trials.rewriting.keeping import Kept, remove
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
 from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
@@ -85,6 +86,7 @@ class Tuning:
         self._tried: list[InputChange] = []
         self._not_done: list[NotDone] = []
         self._after_ms, self._gain = math.nan, 1.0
+        self._filling_ms, self._in_files = math.nan, False
         self._progress = Progress()
 
     def run(self) -> TunedInput:
@@ -93,7 +95,9 @@ class Tuning:
         changes, stopped = list[Change](), ""
         try:
             changes, self._not_done = possible_changes(self._graph, self._allowed, self._cache_dir)
-            self._look()
+            not_kept = self._look()
+            if not_kept:
+                changes = self._left_out(changes, not_kept)
             for change in changes:
                 wanted = is_wanted(change, self._tried, self._not_done)
                 if not wanted or change.is_set_by(self._options):
@@ -120,8 +124,12 @@ class Tuning:
         before_ms = self._after_ms * self._gain
         return TunedInput(result, tried, left, before_ms, self._after_ms, stopped)
 
-    def _look(self) -> None:
-        """Takes batches as they are, and steps of a model."""
+    def _look(self) -> str:
+        """Takes batches as they are, and steps of a model.
+
+        Returns:
+            Why a cache that is there was not filled; "" where it was, or there is none.
+        """
         data = soon_filled(self._graph).dataset()
         if self._model is not None and self._step_ms is None:
             self._progress.tries("steps on a ready batch", max(0.0, self._budget.left_s))
@@ -131,12 +139,32 @@ class Tuning:
             step_ms_within = trial_backend().step_ms_within
             self._step_ms = step_ms_within(self._model, batch, self._look_s, self._clock)
         self._progress.tries("the input alone", max(0.0, self._budget.left_s))
-        self._present, begin = EndlessPipeline(data, self._clock), self._clock()
+        self._present = EndlessPipeline(data, self._clock)
         try:
-            self._after_ms = self._present.batch_ms()
+            found_ms, self._opening_s = self._batches()
         except tf.errors.OutOfRangeError as error:
             raise ValueError(NO_BATCH) from error
-        self._opening_s = max(0.0, self._clock() - begin - slice_s(self._after_ms / 1e3))
+        self._filling_ms, keeps, not_kept = found_ms, kept_already(self._graph), ""
+        if keeps is not None:
+            # Each slice opens an iterator, and only a whole pass of one fills a cache.
+            not_kept = self._filled(keeps, self._graph, self._present).why_not
+            if not not_kept:
+                found_ms, self._opening_s = self._batches()
+        self._after_ms = found_ms
+        return not_kept
+
+    def _batches(self) -> tuple[float, float]:
+        """Milliseconds of one as they are, and seconds until an iterator gave the first."""
+        begin = self._clock()
+        batch_ms = self._present.batch_ms()
+        return batch_ms, max(0.0, self._clock() - begin - slice_s(batch_ms / 1e3))
+
+    def _left_out(self, changes: list[Change], not_kept: str) -> list[Change]:
+        """None is tried beside a cache that only begins to fill."""
+        why = WhyNotTried.CACHE_NOT_FILLED.of(why=not_kept)
+        firsts = (each for each in changes if not each.in_place_of and each.folder is None)
+        self._not_done += [NotDone(each.id, each.where, why) for each in firsts]
+        return []
 
     def _try(self, change: Change) -> None:
         """Measures it, and keeps it if it pays; or says why not."""
@@ -148,16 +176,10 @@ class Tuning:
             if not why:
                 dataset = with_options(soon_filled(made).dataset(), options)
                 pipeline = EndlessPipeline(dataset, self._clock)
-                kept = filled(
-                    change,
-                    self._graph,
-                    made,
-                    pipeline.take,
-                    batch_ms=self._after_ms,
-                    left_s=self._budget.left_s,
-                    within_s=self._look_s,
-                )
-                why, change = kept.why_not, replace(change, costs=kept.added_to(change.costs))
+                kept = self._kept(change, made, pipeline)
+                why = kept.why_not
+                if change.keeps:
+                    change = replace(change, costs=kept.added_to(change.costs))
             if not why:
                 pair = self._measured(change, pipeline)
         except NoLongerPossibleError:
@@ -172,9 +194,31 @@ class Tuning:
         with uninterrupted():
             self._tried.append(as_measured(change, pair, kept=stays))
             if stays:
+                self._in_files = self._in_files or change.folder is not None
                 self._graph, self._options, self._present = made, options, pipeline
                 if not change.beside_a_step:
                     self._after_ms, self._gain = pair.after_ms, self._gain * pair.gain
+                    if kept_already(made) is None:
+                        self._filling_ms = pair.after_ms
+
+    def _kept(self, change: Change, made: PipelineGraph, pipeline: EndlessPipeline) -> Kept:
+        """What a cache keeps, of this change or one before it; or why it cannot be kept."""
+        if change.keeps:
+            return self._filled(change, made, pipeline)
+        # Files that were written serve this pipeline, too.
+        keeps = None if self._in_files else kept_already(made)
+        return Kept() if keeps is None else self._filled(keeps, made, pipeline)
+
+    def _filled(self, keeps: Change, made: PipelineGraph, pipeline: EndlessPipeline) -> Kept:
+        return filled(
+            keeps,
+            self._graph,
+            made,
+            pipeline.take,
+            batch_ms=self._filling_ms,
+            left_s=self._budget.left_s,
+            within_s=self._look_s,
+        )
 
     def _measured(self, change: Change, pipeline: EndlessPipeline) -> Pair:
         left_s = max(0.0, self._budget.left_s)

@@ -11,6 +11,7 @@ import pytest
 from answers import parts_of, text_of
 from hand_built import CALL, write_calls
 
+from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.tab import shown_runs
 from keras_perf.tab.loader import PerformanceLoader
 from keras_perf.tab.log_dirs import log_dirs
@@ -57,6 +58,35 @@ def test_a_run_that_has_grown_has_another_version_and_is_read_again(tab, runs, m
     [after] = ask("/runs").json["runs"]
     assert after["version"] != before["version"]
     assert content_of(ask("/page", run="a")) != first
+
+
+def test_what_cannot_be_read_has_one_line_however_often_the_tab_looks(tab, runs, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    logs, scandir = runs("a", "b"), os.scandir
+
+    def refusing(path):
+        if os.fspath(path) == str(logs / "b" / "perf"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    [path] = (logs / "a" / "perf").iterdir()
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x41
+    path.write_bytes(data)
+    ask = tab(logs)
+
+    def look_again_and_again():
+        for tail in (b"", b"12345", b"67890"):
+            path.write_bytes(path.read_bytes() + tail)
+            assert [run["name"] for run in ask("/runs").json["runs"]] == ["a"]
+            assert content_of(ask("/page", run="a"))
+
+    with pytest.warns(LeftOutWarning) as caught:
+        look_again_and_again()
+    kinds = "cannot be read|ends in the middle|is damaged"
+    told = [re.search(kinds, str(each.message))[0] for each in caught]
+    assert sorted(told) == kinds.split("|")
 
 
 def test_of_a_run_that_grows_one_report_is_kept(tab, runs, monkeypatch):

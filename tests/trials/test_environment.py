@@ -13,7 +13,6 @@ from keras_perf.records.run.tried.advice_trials import AdviceTrials
 from keras_perf.trials.environment import tried_settings
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, training_process
-from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import (
     EnvironmentSetting,
     named_settings,
@@ -21,6 +20,7 @@ from keras_perf.trials.environment.settings import (
 )
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials
 from keras_perf.trials.other_process import saved_model
+from keras_perf.trials.other_process.program_settings import ProgramSettings
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setup
@@ -262,13 +262,22 @@ def test_what_is_no_text_in_the_path_of_modules_is_passed_over(monkeypatch, tmp_
 
 def test_what_a_program_sets_is_set_in_its_child_too(processes, tmp_path):
     (tmp_path / "program.py").write_text(
-        "from keras_perf.trials.environment.program_settings import ProgramSettings\n"
-        "ProgramSettings(1, 2, False, False).apply()\n"
+        "from keras_perf.trials.other_process.program_settings import ProgramSettings\n"
+        "ProgramSettings(1, 2, [], False).apply()\n"
         "print(ProgramSettings.of_this_process())\n"
     )
     code, told = processes.script(tmp_path / "program.py")
-    expected = ProgramSettings(1, 2, on_gpu=False, tensor_float_32=False)
+    expected = ProgramSettings(1, 2, gpus=[], tensor_float_32=False)
     assert (code, told.splitlines()[-1]) == (0, str(expected)), told
+
+
+def test_the_child_may_use_the_gpus_that_the_program_has_chosen_and_no_others(gpus):
+    tf.config.set_visible_devices(["GPU 1", "GPU 2"], "GPU")
+    chosen = ProgramSettings.of_this_process()
+    assert (chosen.gpus, chosen.on_gpu) == ([1, 2], True)
+    tf.config.set_visible_devices(["GPU 0", "GPU 1", "GPU 2"], "GPU")
+    chosen.apply()
+    assert gpus == ["GPU 1", "GPU 2"]
 
 
 def test_settings_of_the_program_are_handed_over(tmp_path):

@@ -4,7 +4,12 @@ import io
 import logging
 import sys
 
+import pytest
+from batch_models import dataset, model
+
+import keras_perf as kp
 from keras_perf.trials.measuring.progress import Pace, Progress
+from keras_perf.trials.training.search import Search
 
 
 class Terminal(io.StringIO):
@@ -18,6 +23,19 @@ def test_one_line_changes_and_goes(monkeypatch):
     progress.tries("cache (map(f))", 12.4)
     progress.ends()
     assert terminal.getvalue() == "\r\x1b[Ktrying cache (map(f)), 12 s left\r\x1b[K"
+
+
+def test_no_half_line_stays_where_a_trial_raises(monkeypatch):
+    def raises(search):
+        search._trier.say("the input alone")
+        raise ValueError("odd")
+
+    monkeypatch.setattr(Search, "run", raises)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with pytest.raises(ValueError, match="odd"):
+        kp.try_advice(model(), dataset())
+    assert "trying the input alone" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 def test_the_first_line_says_what_it_may_take_and_how_to_end_it(monkeypatch):

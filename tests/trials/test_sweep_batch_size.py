@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
 import threading
+from dataclasses import asdict
 from subprocess import CompletedProcess
 
 import keras
@@ -18,7 +20,7 @@ from batch_models import Wide, dataset, model, own_loss
 
 import keras_perf as kp
 from keras_perf.trials import sweep_batch_size as module
-from keras_perf.trials.backends.tensorflow_trials import tiled
+from keras_perf.trials.backends.tensorflow_trials import check_room, tiled
 from keras_perf.trials.batch_sizes import child, handed_over
 from keras_perf.trials.batch_sizes.child import (
     Answer,
@@ -28,6 +30,7 @@ from keras_perf.trials.batch_sizes.child import (
 )
 from keras_perf.trials.batch_sizes.handed_over import TooLongError
 from keras_perf.trials.batch_sizes.memory_line import MemoryLine, memory_line
+from keras_perf.trials.other_process.saved_model import SavedModel
 
 mpl.use("agg")
 
@@ -171,6 +174,21 @@ def test_a_child_that_ends_otherwise_says_how():
     assert not handed_over._answer(broken).out_of_memory
 
 
+def test_what_the_user_s_code_prints_at_the_end_is_no_answer(monkeypatch):
+    monkeypatch.setattr(handed_over, "CHILD", "batch_child_that_prints")
+    sweep = kp.sweep_batch_size(model(), dataset(), [8], seconds=0.1)
+    assert [(each.batch_size, each.reason) for each in sweep.trained] == [(8, "")]
+
+
+def test_a_child_without_an_answer_is_a_size_that_failed():
+    for printed in ("", "goodbye\n", "3\n", '{"failed": ""}\n'):
+        answer = handed_over._answer(CompletedProcess([], 0, printed, ""))
+        assert answer == Answer(failed="its process ended without an answer")
+    found = json.dumps(asdict(step(8)))
+    answer = handed_over._answer(CompletedProcess([], 0, f"hello\n{found}\ngoodbye\n", ""))
+    assert answer == step(8)
+
+
 class Local(keras.layers.Layer):
     """In a module that another process cannot import, as a script is."""
 
@@ -190,6 +208,44 @@ def test_a_model_that_cannot_be_written_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(network, "save", lambda _: 1 / 0)
     with pytest.raises(ValueError, match=r"got ZeroDivisionError: division by zero\. keras"):
         kp.sweep_batch_size(network, dataset(), [8])
+
+
+def test_a_child_uses_the_gpus_that_the_program_has_chosen(gpus, monkeypatch, tmp_path):
+    gpus[:] = ["GPU 2"]
+    commands, limited = [], []
+
+    def run(command, limit_s):
+        commands.append(command)
+        return CompletedProcess(command, 1, "", "odd")
+
+    monkeypatch.setattr(handed_over, "run", run)
+    with handed_over.handed_over(model(), dataset()) as written:
+        handed_over.measured_in_a_child(
+            written, 8, memory_limit_mib=300.0, seconds=0.1, limit_s=60.0
+        )
+    told = json.loads(commands[0][-1])
+    gpus[:] = ["GPU 0", "GPU 1", "GPU 2"]
+    config = tf.config
+    monkeypatch.setattr(config, "LogicalDeviceConfiguration", lambda memory_limit: memory_limit)
+    monkeypatch.setattr(
+        config,
+        "set_logical_device_configuration",
+        lambda gpu, slices: limited.append((gpu, slices)),
+    )
+    no_model = SavedModel(**{**told["model"], "file": str(tmp_path / "none.keras")})
+    assert child.measured(child.Task(**{**told, "model": no_model})).unreadable
+    assert gpus == ["GPU 2"]
+    assert limited == [("GPU 2", [300.0])]
+
+
+def test_a_gpu_that_the_program_does_not_use_may_be_taken_whole(gpus, monkeypatch):
+    gpus[:] = ["GPU 1"]
+    monkeypatch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
+    monkeypatch.setattr(tf.config.experimental, "get_memory_growth", lambda gpu: gpu == "GPU 1")
+    check_room()
+    gpus[:] = ["GPU 0", "GPU 1"]
+    with pytest.raises(ValueError, match="Set TF_FORCE_GPU_ALLOW_GROWTH=true"):
+        check_room()
 
 
 # What follows from the children's answers.
@@ -435,7 +491,7 @@ def test_wrong_use_is_refused_in_words(monkeypatch):
     with pytest.raises(ValueError, match="dataset must hold a batch, got none"):
         sweep(model(), dataset().take(0))
     monkeypatch.delenv("TF_FORCE_GPU_ALLOW_GROWTH", raising=False)
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda *_: ["a GPU"])
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda *_: ["a GPU"])
     monkeypatch.setattr(tf.config.experimental, "get_memory_growth", lambda _: False)
     with pytest.raises(ValueError, match="Set TF_FORCE_GPU_ALLOW_GROWTH=true"):
         sweep(model(), dataset())

@@ -159,6 +159,56 @@ def test_a_pass_that_takes_too_long_is_not_cached():
     assert tuned.dataset.cardinality() == endless.cardinality()
 
 
+@pytest.fixture
+def counted(monkeypatch):
+    """A map, and how often it was called in each measurement; all changes pay."""
+    calls, in_measurements = [], []
+    pays = Pair(before_ms=2.0, after_ms=1.0, gain=2.0, low=1.9, high=2.1)
+
+    def measured(before, after, **_):
+        called = len(calls)
+        assert min(before.batch_ms(), after.batch_ms()) > 0
+        in_measurements.append(len(calls) - called)
+        return pays
+
+    def noted(values):
+        calls.append(1)
+        return values
+
+    def slow(x):
+        return tf.ensure_shape(tf.numpy_function(noted, [x], x.dtype), x.shape)
+
+    monkeypatch.setattr(module, "SLICE_S", 1e-3)
+    monkeypatch.setattr(module_under_test, "side_by_side", measured)
+    return slow, in_measurements
+
+
+def test_a_cache_that_is_there_is_filled_before_anything_is_measured(counted):
+    slow, in_measurements = counted
+    data = rows().batch(4).map(slow).cache().map(plus_one)
+    tuned = kp.tune_input(data, budget_s=60)
+    assert [each.where for each in tuned.tried if each.id == "parallel-map"] == [
+        "map(slow)",
+        "map(plus_one)",
+    ]
+    assert in_measurements == [0] * len(tuned.tried)
+
+
+def test_a_change_on_top_of_a_cache_that_was_kept_is_measured_with_its_own_filled(counted):
+    slow, in_measurements = counted
+    tuned = kp.tune_input(rows().batch(4).map(slow), any_order=True, budget_s=60)
+    kept = [each.id for each in tuned.changes]
+    assert kept.index("cache") < kept.index("nondeterministic-order")
+    assert in_measurements[kept.index("nondeterministic-order")] == 0
+
+
+def test_beside_a_cache_that_no_pass_fills_nothing_is_tried():
+    tuned = kp.tune_input(rows().batch(4).map(waiting).cache().repeat())
+    assert tuned.tried == ()
+    [why] = [each.why for each in tuned.not_done if each.id == "parallel-map"]
+    assert why.startswith("the cache that is there was not filled: a pass through the data")
+
+
 def test_the_price_of_a_cache_names_the_pass_that_fills_it():
     [found] = cache(require_graph(rows().batch(4).map(lambda x: x + 1)))
     assert "the first pass, which fills it, was not timed" in found.costs

@@ -17,3 +17,4 @@ class WhyNotTrained(Words):
     KILLED = "killed (SIGKILL)"
     ENDED_BY = "ended by {signal}: {last}"
     ENDED = "ended with code {code}: {last}"
+    NO_ANSWER = "its process ended without an answer"

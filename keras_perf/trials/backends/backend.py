@@ -41,6 +41,9 @@ class TrialBackend(Protocol):
     def save(self, batch: Any, place: str) -> None:
         """Writes a batch; raises what the library raises."""
 
+    def program_settings(self) -> dict[str, Any]:
+        """What the program has set in the library, as JSON takes it."""
+
     def step_ms_within(
         self, model: keras.Model, batch: Any, seconds: float, clock: Callable[[], float]
     ) -> float:
@@ -50,6 +53,9 @@ class TrialBackend(Protocol):
         """Makes the steps of other learning rates; at its end the model is put back."""
 
     # -- in a process of its own -----------------------------------------------------------
+
+    def set_as_program(self, settings: dict[str, Any]) -> None:
+        """Sets what `program_settings` told, before the library starts its devices."""
 
     def only_so_much(self, limit_mib: float | None) -> None:
         """Gives the library this much of each GPU, where it can be told; before it starts these."""

@@ -38,8 +38,10 @@ __all__ = [
     "load",
     "only_so_much",
     "prediction",
+    "program_settings",
     "ramp",
     "save",
+    "set_as_program",
     "step_ms_within",
     "tiled",
     "training_memory",
@@ -145,6 +147,15 @@ def save(batch: Any, place: str) -> None:
 def load(place: str) -> Any:
     """What was saved."""
     return pickle.loads(Path(place).read_bytes())
+
+
+def program_settings() -> dict[str, Any]:
+    """None: a child takes those of JAX from the environment."""
+    return {}
+
+
+def set_as_program(settings: dict[str, Any]) -> None:
+    """There are none."""
 
 
 def only_so_much(limit_mib: float | None) -> None:

@@ -10,9 +10,9 @@ _MIB = 2**20
 
 
 def only_so_much(limit_mib: float | None) -> None:
-    """Gives TensorFlow this much of each GPU; before TensorFlow starts these."""
+    """Gives TensorFlow this much of each GPU that it may use; before TensorFlow starts these."""
     if limit_mib is not None:
-        for gpu in tf.config.list_physical_devices("GPU"):
+        for gpu in tf.config.get_visible_devices("GPU"):
             slice_of_it = tf.config.LogicalDeviceConfiguration(memory_limit=limit_mib)
             tf.config.set_logical_device_configuration(gpu, [slice_of_it])
 

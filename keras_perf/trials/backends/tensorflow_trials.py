@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import keras
@@ -16,6 +17,7 @@ from keras_perf.trials.benchmarks.train_step_benchmark import step_ms_within
 from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.learning_rate.ramped_steps import ramped_steps
 from keras_perf.trials.measuring.examples import examples_in
+from keras_perf.trials.other_process.program_settings import ProgramSettings
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs, train_function_of
@@ -31,8 +33,10 @@ __all__ = [
     "load",
     "only_so_much",
     "prediction",
+    "program_settings",
     "ramp",
     "save",
+    "set_as_program",
     "step_ms_within",
     "tiled",
     "training_memory",
@@ -67,7 +71,7 @@ def check_room() -> None:
     """TensorFlow is to take of a GPU only what this process needs."""
     if os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() == "true":
         return
-    gpus = tf.config.list_physical_devices("GPU")
+    gpus = tf.config.get_visible_devices("GPU")
     if not all(tf.config.experimental.get_memory_growth(gpu) for gpu in gpus):
         raise ValueError(
             "other processes must find memory on the GPU, got one that TensorFlow takes whole. Set "
@@ -94,6 +98,16 @@ def _ramped(model: keras.Model, function: Any, iterator: Any) -> Iterator[Callab
 def save(batch: tf.data.Dataset, place: str) -> None:
     """In tf.data's own format."""
     batch.save(place)
+
+
+def program_settings() -> dict[str, Any]:
+    """Threads, GPUs and digits."""
+    return asdict(ProgramSettings.of_this_process())
+
+
+def set_as_program(settings: dict[str, Any]) -> None:
+    """Before TensorFlow starts its devices."""
+    ProgramSettings(**settings).apply()
 
 
 def load(place: str) -> tf.data.Dataset:

@@ -1,6 +1,6 @@
 """One batch size, measured in this process: `python -m keras_perf.trials.batch_sizes.child TASK`.
 
-It prints one line of JSON, its last. Memory that runs out ends this process and no other.
+It answers in one line of JSON. Memory that runs out ends this process and no other.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from keras_perf.records.run.json_form import stored
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
+from keras_perf.trials.other_process.answers import answers_apart
 from keras_perf.trials.other_process.saved_model import SavedModel
 
 ROUNDS = 5
@@ -34,6 +35,7 @@ class Task:
     Attributes:
         model: to train.
         batch: where a batch was saved.
+        settings: of the program's, as its library calls them.
         batch_size: examples of a step.
         memory_limit_mib: what training may take; None for what there is.
         seconds: of measuring, about.
@@ -42,6 +44,7 @@ class Task:
 
     model: SavedModel
     batch: str
+    settings: dict[str, Any]
     batch_size: int
     memory_limit_mib: float | None
     seconds: float
@@ -71,6 +74,7 @@ class Answer:
 def measured(task: Task) -> Answer:
     """Trains with batches of this size for a while, or predicts."""
     backend = trial_backend()
+    backend.set_as_program(task.settings)
     backend.only_so_much(task.memory_limit_mib)
     try:
         model = task.model.read()
@@ -130,13 +134,14 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def main(task: str) -> None:
-    """Measures, and prints what was found."""
+    """Measures, and answers what was found."""
+    answers = answers_apart()
     with contextlib.suppress(OSError):
         # Where the whole machine runs out of memory, Linux is to end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")
     told = json.loads(task)
     answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
-    print(json.dumps(stored(answer)))
+    print(json.dumps(stored(answer)), file=answers)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,10 +35,11 @@ class TooLongError(Exception):
 
 @dataclass(frozen=True)
 class HandedOver:
-    """What was written for other processes: the model, and where a batch is."""
+    """For other processes: the model, where a batch is, and what the program has set."""
 
     model: SavedModel
     batch: str
+    settings: dict[str, Any]
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def handed_over(model: keras.Model, batch: Any) -> Iterator[HandedOver]:
                 f"dataset must yield batches that tf.data can save, got {error_line(error)}. "
                 "Map it to dense tensors."
             ) from error
-        yield HandedOver(saved, place)
+        yield HandedOver(saved, place, trial_backend().program_settings())
 
 
 def measured_in_a_child(
@@ -78,7 +79,13 @@ def measured_in_a_child(
         TooLongError: it took longer than `limit_s` and was killed.
         ValueError: the model cannot be read there.
     """
-    task = Task(written.model, written.batch, batch_size, memory_limit_mib, seconds, predict)
+    task = Task(
+        **vars(written),
+        batch_size=batch_size,
+        memory_limit_mib=memory_limit_mib,
+        seconds=seconds,
+        predict=predict,
+    )
     command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
     try:
         answer = _answer(run(command, limit_s))
@@ -119,7 +126,9 @@ def run(command: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
 
 def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
     if done.returncode == 0:
-        told = json.loads(done.stdout.splitlines()[-1])
+        told = next(filter(None, map(_told, reversed(done.stdout.splitlines()))), None)
+        if told is None:
+            return Answer(failed=WhyNotTrained.NO_ANSWER.of())
         return Answer(**{**told, "failed": worded(WhyNotTrained)(told["failed"])})
     last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no word")
     if done.returncode == -signal.SIGKILL:
@@ -132,3 +141,13 @@ def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
     else:
         why = WhyNotTrained.ENDED.of(code=done.returncode, last=last.strip())
     return Answer(failed=why, out_of_memory=out)
+
+
+def _told(line: str) -> dict[str, Any] | None:
+    """An answer; None where a line is none, as of what Python runs before the child."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    names = {each.name for each in fields(Answer)}
+    return found if isinstance(found, dict) and found.keys() == names else None

@@ -7,21 +7,19 @@ of a step, `{"step_ms": …}`; or `{"failed": "…"}`, its last. It ends when it
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
+from keras_perf.trials.other_process.answers import answers_apart
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 
 
 def main(folder: str) -> None:
     """Answers until nobody asks any more."""
-    # What the user's code prints goes elsewhere.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answers = answers_apart()
     try:
         setup = HandedTraining.written_in(Path(folder)).read()
         build(setup.model, setup.graph.dataset())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensorflow.core.framework.graph_pb2 import GraphDef
 
-from keras_perf.trials.environment.program_settings import ProgramSettings
+from keras_perf.trials.other_process.program_settings import ProgramSettings
 from keras_perf.trials.other_process.saved_model import SavedModel
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.changes.stages import named

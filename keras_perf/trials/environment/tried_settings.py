@@ -19,10 +19,10 @@ from keras_perf.records.run.tried.advice_trials import (
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.environment.process import FailedError, TrainingProcess, training_process
-from keras_perf.trials.environment.program_settings import ProgramSettings
 from keras_perf.trials.environment.settings import EnvironmentSetting, possible_settings
 from keras_perf.trials.measuring.in_turn import in_turn
 from keras_perf.trials.measuring.progress import Progress
+from keras_perf.trials.other_process.program_settings import ProgramSettings
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from keras_perf.cli import demo
 from keras_perf.cli.demo_folders import OWN, make_room
 from keras_perf.cli.main import main
 from keras_perf.files.any_path import any_path
@@ -37,6 +41,15 @@ def test_the_runs_of_an_earlier_demo_make_room(log_dir, tmp_path, monkeypatch):
     make_room(any_path(log_dir))
     assert [path.name for path in Path(OWN).iterdir()] == ["mine"]
     assert others.exists()
+
+
+def test_the_command_to_see_it_can_be_pasted_whatever_the_directory_is_called(monkeypatch):
+    for name in ("_train", "diagnose", "compare", "_summary"):
+        monkeypatch.setattr(demo, name, lambda *_: SimpleNamespace(recommendations=()))
+    monkeypatch.setattr(demo, "write_images", lambda _: [])
+    console = Console(file=(shown := io.StringIO()))
+    demo.run(any_path("my logs"), console)
+    assert "See it: tensorboard --logdir 'my logs'\n" in shown.getvalue()
 
 
 def test_other_runs_beside_the_two_are_no_obstacle(tmp_path):

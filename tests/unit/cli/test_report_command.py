@@ -38,14 +38,19 @@ def test_a_directory_above_several_runs_is_a_table(log_dirs, tmp_path, capsys):
     assert told(capsys, str(tmp_path)) == told(capsys, *log_dirs)
 
 
-def test_of_one_training_beside_calls_outside_of_it_the_diagnosis_is_shown(tmp_path, capsys):
+@pytest.mark.parametrize(("name", "quote"), [("logs", ""), ("my logs", "'")])
+def test_of_one_training_beside_calls_outside_of_it_the_diagnosis_is_shown(
+    name, quote, tmp_path, capsys
+):
+    logs = tmp_path / name
     call = {"calls": 3, "executions": 30, "steps": 30, "spent_s": 0.3, "parts_s": {"compute": 0.3}}
-    write_fit(tmp_path / "fit_1", step_ms=4.0)
+    write_fit(logs / "fit_1", step_ms=4.0)
     context = {"inference": {"predict": call}}
-    write_fit(tmp_path / "calls_1", step_ms=0.0, intervals=0, context=context)
-    text = told(capsys, str(tmp_path))
+    write_fit(logs / "calls_1", step_ms=0.0, intervals=0, context=context)
+    text = told(capsys, str(logs))
     assert text.startswith("input-bound: ")
-    assert text.endswith(f"evaluate and predict: keras-perf report {tmp_path / 'calls_1'}\n")
+    shown = f"{quote}{logs / 'calls_1'}{quote}"
+    assert text.endswith(f"evaluate and predict: keras-perf report {shown}\n")
 
 
 def test_trainings_come_before_calls_that_were_made_first(tmp_path, capsys):

@@ -17,6 +17,12 @@ def test_writes_the_program_that_is_shipped_and_tested(tmp_path, capsys):
     assert capsys.readouterr().out == f"Written: {file}. Try it: python {file}\n"
 
 
+def test_the_command_to_try_it_can_be_pasted_whatever_the_file_is_called(tmp_path, capsys):
+    file = tmp_path / "my loop.py"
+    assert main(["template", str(file)]) == 0
+    assert capsys.readouterr().out == f"Written: {file}. Try it: python '{file}'\n"
+
+
 def test_is_named_train_py_where_no_name_is_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["template"]) == 0

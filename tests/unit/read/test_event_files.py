@@ -20,6 +20,7 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from keras_perf.analyse.training import trainings
+from keras_perf.files.any_path import beginning
 from keras_perf.read import event_files
 from keras_perf.read.checksums import masked_crcs
 from keras_perf.read.event_files import NoRunError, events, run_files
@@ -211,6 +212,56 @@ def test_a_file_cut_off_anywhere_is_read_up_to_its_last_whole_event(whole, tmp_p
         assert len(caught) == (dropped > 0)
         if dropped:
             assert f"({dropped} bytes dropped)" in str(caught[0].message)
+
+
+def trials_of(changes):
+    tried = ({"id": f"change-{k}", "gain": 1.0, "low": 0.9, "high": 1.1} for k in range(changes))
+    ms = {"before_ms": 2.0, "after_ms": 2.0, "code": "x" * 100}
+    return {"advice_trials": {"step_ms": 2.0, "changes": [{**each, **ms} for each in tried]}}
+
+
+def kept_trials(log_dir, changes):
+    writer = RunWriter(str(log_dir))
+    writer.context(0, trials_of(changes))
+    writer.close()
+    return only_file(log_dir)
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    """Bytes of each request for a file's beginning."""
+    asked = []
+
+    def counted(path, most):
+        asked.append(most)
+        return beginning(path, most)
+
+    monkeypatch.setattr(event_files, "beginning", counted)
+    return asked
+
+
+@pytest.mark.parametrize(("changes", "read"), [(2, 1), (1000, 2)])
+def test_what_a_trial_found_is_read_however_long_it_is(tmp_path, requests, changes, read):
+    size = kept_trials(tmp_path, changes).stat().st_size
+    assert (size > event_files.WINDOW) is (read > 1)
+    [fit] = fits_of(tmp_path)["perf"]
+    assert len(fit.tried["advice_trials"].changes) == changes
+    assert len(requests) == read
+
+
+@pytest.mark.parametrize("bytes_", [20, 70_000])
+def test_a_long_result_that_is_cut_off_or_damaged_costs_no_more_than_itself(
+    tmp_path, requests, bytes_
+):
+    path = kept_trials(tmp_path, 1000)
+    data = path.read_bytes()
+    path.write_bytes(data[:-bytes_])
+    assert fits_of(tmp_path)["perf"][0].tried == {}
+    _, identity, *_ = record_ends(data)
+    path.write_bytes(data[:identity] + bytes(len(data)))
+    assert fits_of(tmp_path)["perf"][0].tried == {}
+    assert len(requests) <= 2 * (1 + event_files.FIRST)
+    assert max(requests) < event_files.MOST
 
 
 def test_the_warning_of_a_cut_off_file_names_it_and_the_cause(whole, tmp_path):

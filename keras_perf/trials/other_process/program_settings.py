@@ -13,24 +13,31 @@ class ProgramSettings:
 
     Attributes:
         intra_op, inter_op: sizes of its pools of threads; 0 where nobody set them.
-        on_gpu: it may use a GPU.
+        gpus: those that it may use, by their places among all that TensorFlow finds.
         tensor_float_32: GPUs may multiply float32 with fewer digits.
     """
 
     intra_op: int
     inter_op: int
-    on_gpu: bool
+    gpus: list[int]
     tensor_float_32: bool
 
     @classmethod
     def of_this_process(cls) -> ProgramSettings:
-        """As they are; TensorFlow starts its devices."""
+        """As they are."""
+        visible = tf.config.get_visible_devices("GPU")
+        found = tf.config.list_physical_devices("GPU")
         return cls(
             tf.config.threading.get_intra_op_parallelism_threads(),
             tf.config.threading.get_inter_op_parallelism_threads(),
-            bool(tf.config.list_logical_devices("GPU")),
+            [place for place, gpu in enumerate(found) if gpu in visible],
             tf.config.experimental.tensor_float_32_execution_enabled(),
         )
+
+    @property
+    def on_gpu(self) -> bool:
+        """It may use one."""
+        return bool(self.gpus)
 
     def apply(self) -> None:
         """Sets them here, before TensorFlow starts its devices."""
@@ -38,6 +45,6 @@ class ProgramSettings:
             tf.config.threading.set_intra_op_parallelism_threads(self.intra_op)
         if self.inter_op:
             tf.config.threading.set_inter_op_parallelism_threads(self.inter_op)
-        if not self.on_gpu:
-            tf.config.set_visible_devices([], "GPU")
+        found = tf.config.list_physical_devices("GPU")
+        tf.config.set_visible_devices([found[place] for place in self.gpus], "GPU")
         tf.config.experimental.enable_tensor_float_32_execution(self.tensor_float_32)
