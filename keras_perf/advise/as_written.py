@@ -107,7 +107,8 @@ _BATCHES = {
 
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
-    dataset = f"dataset = dataset.batch({{}}{', drop_remainder=True' if whole else ''})"
+    method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
+    dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''})"
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)
 
 

@@ -114,7 +114,8 @@ class AdviceTester(ObservingCallback):
             callbacks=callbacks,
             others_wait=bool(others) and training_backend().waits(others),
             mid_epoch=True,
-            epoch_steps=fit.epoch_steps,
+            # That of an epoch that was stopped says nothing.
+            epoch_steps=None if fit.model.stop_training else fit.epoch_steps,
             allowed=self.allowed,
             budget_s=self.budget_s,
             environment_s=self.environment_s,

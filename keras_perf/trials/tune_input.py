@@ -58,7 +58,8 @@ def tune_input(
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`, or `log_dir` no path.
         ValueError: it is empty or not batched, cannot be written as a graph, uses a variable in a
-            map, or keeps a cache in a file; a number is not above 0; `cache_dir` is no directory.
+            map, or keeps a cache in a file; a number is not above 0; `cache_dir` is no directory;
+            or the train step of `model` writes or changes what is no variable: give `step_ms`.
         OSError: `log_dir` cannot be written.
 
     What it cannot see: the processors that training takes from the input; whether Python code in

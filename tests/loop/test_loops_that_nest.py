@@ -59,16 +59,19 @@ class Reads:
     """An iterator that can be referred to weakly, as tf.data's."""
 
 
-@pytest.mark.parametrize(("calls", "raised"), [(1, True), (3, True), (4, False)])
-def test_longer_turns_are_epochs(calls, raised):
+@pytest.mark.parametrize(
+    ("calls", "steps", "raised"),
+    [(1, 1, True), (3, 5, True), (21, 1, False), (1, 1000, False)],
+)
+def test_longer_turns_are_epochs(calls, steps, raised):
     both, turns, failed = (Reads(), Reads()), InTurn(), False
     for turn in range(40):
         try:
-            turns.comes(both[turn % 2])
+            turns.comes(both[turn % 2], steps)
         except ValueError:
             failed = True
         for _ in range(calls - 1):
-            turns.call()
+            turns.goes_on(steps)
     assert failed is raised
 
 
@@ -76,4 +79,4 @@ def test_longer_turns_are_epochs(calls, raised):
 def test_iterators_that_are_made_anew_are_epochs(kind):
     turns = InTurn()
     for _ in range(100):
-        turns.comes(kind())
+        turns.comes(kind(), 1)

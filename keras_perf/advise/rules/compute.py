@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.as_written import in_batches_of
 from keras_perf.advise.gains.compiling import hardly_compiles, usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -21,7 +22,6 @@ from keras_perf.records.text.compiled_with import compiled_with
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
 
-OF_A_DATASET = "dataset = dataset.batch(batch_size, drop_remainder=True)"
 WITHOUT_A_PARTIAL_BATCH = {
     "arrays": (
         "whole = len(y) // batch_size * batch_size\n"
@@ -129,7 +129,8 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
     return (
         "Give the train function batches of one shape",
         "the last batch of an epoch has fewer rows than the others.",
-        WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "", OF_A_DATASET),
+        WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "")
+        or in_batches_of("batch_size", situation.facts, whole=True),
     )
 
 

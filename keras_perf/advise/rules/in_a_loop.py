@@ -132,7 +132,8 @@ def scaled_loss(policy: str, settings: Settings) -> str:
     if policy != "mixed_float16" or not (settings.own_train_step or settings.in_a_loop):
         return ""
     return (
-        "\n# and in the train step, for in float16 small gradients vanish:\n"
+        "\n# and in the train step, for in float16 small gradients vanish; not where\n"
+        "# super().train_step trains, which does it:\n"
         "# optimizer = keras.optimizers.LossScaleOptimizer(optimizer), which compile makes of its\n"
         "loss = optimizer.scale_loss(loss)  # before gradients are taken"
     )

@@ -53,5 +53,7 @@ def _element_spec(pipeline: InputModel | None) -> Any:
 
 def _shapes(element_spec: Any) -> list[list[int | None] | None]:
     """Of each part of a batch; None where not even the number of axes is known."""
-    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(element_spec)]
+    # What is None in each batch, as the weights in (x, y, None), has no shape.
+    specs = [spec for spec in tf.nest.flatten(element_spec) if hasattr(spec, "shape")]
+    shapes = [spec.shape for spec in specs]
     return [None if s is None or s.rank is None else s.as_list() for s in shapes]

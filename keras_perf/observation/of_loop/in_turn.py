@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from typing import Any
 
-FEW_CALLS = 3
+FEW_STEPS = 20
 """Of no more in a row on one iterator, the loop reads several in turn."""
 
 OFTEN = 20
@@ -14,25 +14,25 @@ OFTEN = 20
 
 
 class InTurn:
-    """Whether it is so, which would make an epoch of every few calls."""
+    """Whether it is so, which would make an epoch of every few steps."""
 
     def __init__(self) -> None:
         self._met: deque[weakref.ref[Any]] = deque(maxlen=4)
-        self._calls = self._times = 0
+        self._steps = self._times = 0
 
-    def call(self) -> None:
-        """Another one on the same iterator."""
-        self._calls += 1
+    def goes_on(self, steps: int) -> None:
+        """Another call on the same iterator runs so many."""
+        self._steps += steps
 
-    def comes(self, iterator: Any) -> None:
-        """The next call reads another iterator than the one before.
+    def comes(self, iterator: Any, steps: int) -> None:
+        """The next call, of so many steps, reads another iterator than the one before.
 
         Raises:
             ValueError: too often it is one that was read before.
         """
         again = any(met() is iterator for met in self._met)
-        self._times = self._times + 1 if again and self._calls <= FEW_CALLS else 0
-        self._calls = 1
+        self._times = self._times + 1 if again and self._steps <= FEW_STEPS else 0
+        self._steps = steps
         if not again:
             self._remember(iterator)
         if self._times >= OFTEN:

@@ -140,12 +140,12 @@ class LoopObservation(Observation):
     def call_begins(self, iterator: Any, steps: int, left: int | None) -> Plan:
         """The loop is about to run `steps` steps; how many it is to run instead."""
         if self.pipeline is not None and self.pipeline.iterator is iterator:
-            self._in_turn.call()
+            self._in_turn.goes_on(steps)
             if not self.mid_epoch:
                 self.timeline.keep_input()
         else:
             # Another iterator is an epoch of its own.
-            self._in_turn.comes(iterator)
+            self._in_turn.comes(iterator, steps)
             self._stretch_of_calls_ends()
             self.pipeline = PipelineModel(iterator)
             self.input_kind = _kind_of(iterator)

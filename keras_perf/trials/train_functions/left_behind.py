@@ -38,15 +38,26 @@ def _left_behind(step: TracedStep) -> str | None:
         return "writes files"
     if any(map(CHANGES_TABLES.match, operations)):
         return "changes a table or a queue"
-    if any(_is_iterator(held) for held, _ in step.concrete.graph.captures):
+    if any(op.startswith("IteratorGetNext") for op in operations) and _holds_an_iterator(step):
         return "takes from an iterator of its own"
     return None
 
 
+def _holds_an_iterator(step: TracedStep) -> bool:
+    graph = step.concrete.graph
+    variables = {id(each.handle) for each in graph.variables}
+    others = (
+        held
+        for held, within in graph.captures
+        if held.dtype == tf.resource
+        and id(held) not in variables
+        and not any(op.type.startswith("LookupTable") for op in within.consumers())
+    )
+    return any(map(_is_iterator, others))
+
+
 def _is_iterator(held: Any) -> bool:
-    """What a function holds is known by no type."""
-    if held.dtype != tf.resource:
-        return False
+    """What a function holds is known by no type, and TensorFlow logs a line where it is another."""
     try:
         tf.raw_ops.IteratorToStringHandle(resource_handle=held)
     except tf.errors.OpError:

@@ -86,6 +86,30 @@ class Mine(keras.callbacks.Callback):
         logs = logs.copy()
         logs["lr"] = 1.0
 
+    def adds_after_a_copy_in_a_branch(self, epoch, logs=None):
+        if epoch % 5:
+            logs = dict(logs)
+            logs["lr"] = 1.0
+            return
+        logs["val_f1"] = 1.0
+
+    def adds_in_a_function_inside(self, epoch, logs=None):
+        def put(name, value):
+            logs[name] = value
+
+        put("val_f1", 1.0)
+
+    def adds_in_place(self, epoch, logs=None):
+        logs |= {"val_f1": 1.0}
+
+    def adds_to_what_another_gives_back(self, epoch, logs=None):
+        logs = self.with_more(logs, epoch + 1)
+        logs["val_f1"] = 1.0
+
+    def adds_to_a_joined_one(self, epoch, logs=None):
+        logs = logs | {"lr": 1.0}
+        logs["val_f1"] = 1.0
+
     def decays(self, batch, logs=None):
         lr = self.model.optimizer.learning_rate
         for weight in self.model.trainable_variables:
@@ -157,6 +181,11 @@ class Mine(keras.callbacks.Callback):
         ("adds_to_a_copy", None),
         ("adds_to_another_copy", None),
         ("adds_to_its_copy", None),
+        ("adds_after_a_copy_in_a_branch", "logs"),
+        ("adds_in_a_function_inside", "logs"),
+        ("adds_in_place", "logs"),
+        ("adds_to_what_another_gives_back", "logs"),
+        ("adds_to_a_joined_one", None),
     ],
 )
 def test_what_later_steps_depend_on(hook, sets):

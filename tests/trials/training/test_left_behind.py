@@ -1,5 +1,9 @@
 """A train step that changes what nobody could put back is not run on trial."""
 
+import os
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -131,3 +135,24 @@ def test_after_fit_the_reason_stands_in_the_report(tmp_path):
     model.fit(data().repeat(8), verbose=0, shuffle=False, callbacks=ours)
     assert model.left() == ROWS // BATCH * 8
     assert "changes a table or a queue" in str(kp.diagnose(tmp_path))
+
+
+SAYS_NOTHING = """
+import keras, numpy as np, tensorflow as tf
+import keras_perf as kp
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+x = np.zeros((64, 4), "float32")
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).batch(8)
+kp.sweep_steps_per_execution(model, data, (1, 2), repeats=1, steps=2, plot=False)
+"""
+
+
+def test_asking_what_a_step_holds_logs_nothing():
+    """TensorFlow logs a line for each question that it answers with an error."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0"}
+    command = [sys.executable, "-c", SAYS_NOTHING]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "OP_REQUIRES" not in done.stderr
+    assert "rendezvous" not in done.stderr

@@ -31,7 +31,7 @@ def gpu(monkeypatch):
 
     monkeypatch.setattr(device_lib, "list_local_devices", devices)
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [f"{kind}:0"])
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["first", "second"])
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: ["first", "second"])
     monkeypatch.setattr(tf.config, "set_logical_device_configuration", limited)
     monkeypatch.setattr(tf.config.experimental, "reset_memory_stats", told.reset.append)
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", peak)

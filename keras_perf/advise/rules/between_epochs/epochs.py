@@ -43,7 +43,7 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     present = _period(recorded.validations, recorded.epoch_gaps)
     advised = RARER * present
     whole = present == 1 and not _on_a_part(situation)
-    rarer = (situation.facts.length.epochs or 0) >= advised and not (whole and _saves(recorded))
+    rarer = _may_skip(recorded, present) and (situation.facts.length.epochs or 0) >= advised
     if not rarer and not whole:
         return None
 
@@ -78,9 +78,13 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     )
 
 
-def _saves(recorded: OutsideSteps) -> bool:
-    """Keras's callback fails without a val_ that its path has, or saves what is not the best."""
-    return any(owner.startswith("ModelCheckpoint.") for owner in recorded.epoch_callbacks_s)
+def _may_skip(recorded: OutsideSteps, present: int) -> bool:
+    """Epochs may pass without validation, as they do, or as nobody saves by it.
+
+    Keras's ModelCheckpoint fails without a val_ that its path has, or saves what is not the best.
+    """
+    classes = (owner.partition(".")[0] for owner in recorded.epoch_callbacks_s)
+    return present > 1 or not any(each.endswith("ModelCheckpoint") for each in classes)
 
 
 def _left_of_validations(situation: Situation, *, rarer: bool, optimism: float) -> float:

@@ -9,8 +9,10 @@ from types import CodeType
 from keras_perf.observation.facts.hooks.chains import LOADS, NOTHING, SETS_ELEMENTS
 
 ADDING = ("update", "setdefault")
-COPYING = ("dict", "copy", "deepcopy", "DICT_UPDATE", "BINARY_OP")
-"""Names and operations by which another dict is made of one."""
+COPYING = {"dict", "copy", "deepcopy", "DICT_UPDATE", "BINARY_OR"}
+"""Names and operations by which another dict is made of one; from Python 3.11 on `|`, too."""
+
+IN_PLACE = ("INPLACE_OR", "|=")
 
 Steps = Sequence[dis.Instruction]
 
@@ -24,10 +26,16 @@ def adds_to(code: CodeType, name: str) -> bool:
         code: of the function.
         name: of its variable that holds the dict.
     """
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    if any(name in each.co_freevars and adds_to(each, name) for each in inner):
+        return True
     steps = [each for each in dis.get_instructions(code) if each.opname not in NOTHING]
     for at, step in enumerate(steps):
-        if _is_a_copy(steps, at, name):
-            return False
+        if _gets_its_name(step, name):
+            if at and {steps[at - 1].opname, steps[at - 1].argrepr} & {*IN_PLACE}:
+                return True
+            if _is_a_copy(steps, at, name):
+                return False
         by_method = step.opname in LOADS and step.argval in ADDING
         if by_method and _on_top(steps, at - 1) == name:
             return True
@@ -43,17 +51,29 @@ def _sets_an_element(steps: Steps, at: int) -> bool:
     return adds or op == "DUP_TOP_TWO" or op in SETS_ELEMENTS
 
 
+def _gets_its_name(step: dis.Instruction, name: str) -> bool:
+    return step.opname in ("STORE_FAST", "STORE_DEREF") and step.argval == name
+
+
 def _is_a_copy(steps: Steps, at: int, name: str) -> bool:
-    """What is made of the dict gets its name."""
+    """What is made of the dict and gets its name here, whatever way the code takes."""
     step = steps[at]
-    if step.opname not in ("STORE_FAST", "STORE_DEREF") or step.argval != name:
-        return False
-    if step.is_jump_target:
+    if step.is_jump_target or any(_leads_around(each, step) for each in steps[:at]):
         # The dict itself, or what stands for it: `logs = logs or {}`.
         return False
     value = range(_beginning(steps, at)[0], at)
     of_it = any(_on_top(steps, k) == name for k in value)
-    return of_it and any({steps[k].opname, steps[k].argval} & {*COPYING} for k in value)
+    return of_it and any(_copies(steps[k]) for k in value)
+
+
+def _leads_around(jump: dis.Instruction, step: dis.Instruction) -> bool:
+    jumps = jump.opcode in dis.hasjrel or jump.opcode in dis.hasjabs
+    return jumps and jump.argval > step.offset
+
+
+def _copies(step: dis.Instruction) -> bool:
+    by_operator = step.opname == "BINARY_OP" and step.argrepr == "|"
+    return by_operator or step.opname in COPYING or step.argval in COPYING
 
 
 def _beginning(steps: Steps, at: int) -> tuple[int, bool]:

@@ -69,12 +69,15 @@ def test_of_a_validation_whose_batches_nobody_counted_it_is_not_known_whether_th
         assert validates_less(later, advice) is None
 
 
-def test_where_checkpoints_are_saved_each_epoch_is_validated_on_less():
+@pytest.mark.parametrize("callback", ["ModelCheckpoint", "RarerModelCheckpoint"])
+def test_where_checkpoints_are_saved_each_epoch_is_validated_on_less(callback):
     """In an epoch without `val_loss` one fails at its path, or saves what is not the best."""
-    context = between_epochs(10.0, callbacks={"ModelCheckpoint.on_epoch_end": 0.1})
-    advice = rarer_validation(situation(compute=10.0, context=context | {"epochs": 50}))
+    context = between_epochs(10.0, callbacks={f"{callback}.on_epoch_end": 0.1}) | {"epochs": 50}
+    advice = rarer_validation(situation(compute=10.0, context=context))
     assert advice.title == "Validate on a part of the data"
     assert "validation_freq" not in advice.action
+    followed = context | {"validation_steps": 20}
+    assert rarer_validation(situation(compute=10.0, context=followed)) is None
 
 
 def test_in_few_epochs_a_fifth_of_the_batches_is_named_and_what_metrics_then_are():
