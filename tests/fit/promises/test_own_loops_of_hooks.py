@@ -38,14 +38,20 @@ def list_with_ours(network, folder, *others):
     return keras.callbacks.CallbackList([*ours, *others], model=network)
 
 
+def in_an_epoch(network, folder):
+    """The same list, as a loop has it before its first batch."""
+    hooks = list_with_ours(network, folder)
+    hooks.on_train_begin()
+    hooks.on_epoch_begin(0)
+    return hooks
+
+
 @pytest.mark.parametrize("trained_before", [False, True])
 def test_a_batch_may_be_left_out(trained_before, tmp_path):
     network = programs.model()
     if trained_before:
         network.fit(programs.dataset(6), verbose=0, shuffle=False)
-    hooks = list_with_ours(network, tmp_path)
-    hooks.on_train_begin()
-    hooks.on_epoch_begin(0)
+    hooks = in_an_epoch(network, tmp_path)
     for step, (x, y) in enumerate(batches()):
         hooks.on_train_batch_begin(step)
         if step != 3:
@@ -59,9 +65,7 @@ def test_a_batch_may_be_left_out(trained_before, tmp_path):
 def test_steps_may_be_the_loops_own(tmp_path):
     network = programs.model()
     network.fit(programs.dataset(6), verbose=0, shuffle=False)
-    hooks = list_with_ours(network, tmp_path)
-    hooks.on_train_begin()
-    hooks.on_epoch_begin(0)
+    hooks = in_an_epoch(network, tmp_path)
     for step, (x, _) in enumerate(batches()):
         hooks.on_train_batch_begin(step)
         network(x)
@@ -76,9 +80,7 @@ def test_an_evaluation_may_be_the_loops_own(tmp_path):
     network = programs.model()
     network.fit(programs.dataset(6), verbose=0, shuffle=False)
     expected = network.evaluate(programs.dataset(6), verbose=0)
-    hooks = list_with_ours(network, tmp_path)
-    hooks.on_train_begin()
-    hooks.on_epoch_begin(0)
+    hooks = in_an_epoch(network, tmp_path)
     hooks.on_test_begin()
     for step, (x, _) in enumerate(batches()):
         hooks.on_test_batch_begin(step)
