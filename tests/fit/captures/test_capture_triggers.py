@@ -152,13 +152,37 @@ def stalls(*batches):
     return [SlowFrom(batch, batch + 1, ms) for batch in batches]
 
 
+class Slower(keras.callbacks.Callback):
+    """From a batch on sleeps three times as long as the steps before it lasted here and now."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.first, self.ends = first, []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.ends.append(time.perf_counter())
+        if batch >= self.first:
+            time.sleep(3 * np.median(np.diff(self.ends[: self.first])))
+
+
+class NotRead:
+    """In place of reading a trace: beside that no step is judged, however long it takes."""
+
+    step, is_done = 0, True
+
+    def __init__(self, saved, step):
+        pass
+
+    def result(self):
+        raise ValueError("not needed")
+
+
 @pytest.mark.timing
-def test_steps_that_become_slower_are_captured(tmp_path):
+def test_steps_that_become_slower_are_captured(tmp_path, monkeypatch):
     """Single steps may be slow by themselves on a busy machine, and are captured too."""
-    usual_ms = programs.usual_step_ms()
-    slower = SlowFrom(150, FAR, 16 * usual_ms)
+    monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", NotRead)
     arguments = {"on_slow_step": 2.0, "max_captures": 50, "cooldown_s": 0.3}
-    fit(tmp_path, programs.Sleeper(2 * usual_ms), slower, **arguments)
+    fit(tmp_path, programs.Sleeper(2), *stalls(140), Slower(150), **arguments)
     [found] = [c for c in captures(tmp_path) if "times the usual" in c["reason"]]
     assert 150 < found["first_step"] < 300
 
@@ -176,18 +200,11 @@ def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path)
 
 @pytest.mark.timing
 def test_steps_beside_a_trace_that_is_read_are_not_called_slow(tmp_path, monkeypatch):
-    class Reads:
-        """For the rest of training."""
+    class ReadForTheRestOfTraining(NotRead):
+        is_done = False
 
-        step, is_done = 0, False
-
-        def __init__(self, saved, step):
-            pass
-
-        def result(self):
-            raise ValueError("not needed")
-
-    monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", Reads)
+    reading = "keras_perf.capture.background_reader.TraceReading"
+    monkeypatch.setattr(reading, ReadForTheRestOfTraining)
     slow = stalls(*range(150, 300, 20))
     arguments = {"on_slow_step": 50.0, "cooldown_s": 0.01, "max_captures": 9}
     schedule = {"skip_first": 0, "warmup_steps": 50}
