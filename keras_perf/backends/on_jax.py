@@ -93,8 +93,8 @@ class OnJax:
         """JAX tells whenever it compiles."""
         return False
 
-    def shapes_may_differ(self, pipeline: InputModel | None) -> bool:
-        """Needed only where nothing tells of compiling."""
+    def many_shapes(self, pipeline: InputModel) -> bool:
+        """Needed only where XLA may be left out, or nothing tells of compiling."""
         return False
 
     def rows_may_differ(self, pipeline: InputModel) -> None:

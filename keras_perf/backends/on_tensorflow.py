@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_perf.capture import profiler_door
 from keras_perf.observation.backend import TrainFunction
-from keras_perf.observation.facts.batch_shapes import compiles_for_shapes, rows_may_differ
+from keras_perf.observation.facts.batch_shapes import differ_in_more_than_rows, rows_may_differ
 from keras_perf.observation.facts.in_the_step import OperationsInTheStep
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.facts.machine.device_memory import allocated_by_tag
@@ -83,9 +83,9 @@ class OnTensorFlow:
         """No public counter tells what XLA compiles."""
         return bool(model.jit_compile)
 
-    def shapes_may_differ(self, pipeline: InputModel | None) -> bool:
+    def many_shapes(self, pipeline: InputModel) -> bool:
         """As the iterator's `element_spec` tells."""
-        return compiles_for_shapes(pipeline)
+        return differ_in_more_than_rows(pipeline)
 
     def rows_may_differ(self, pipeline: InputModel) -> bool:
         """As the iterator's `element_spec` tells."""

@@ -79,7 +79,7 @@ class Backend(Protocol):
     def compiles_unseen(self, model: keras.Model) -> bool:
         """XLA may compile the train function for a new shape, and nothing tells."""
 
-    def shapes_may_differ(self, pipeline: InputModel | None) -> bool:
+    def many_shapes(self, pipeline: InputModel) -> bool:
         """Batches may differ in more than their number of rows."""
 
     def rows_may_differ(self, pipeline: InputModel) -> bool | None:

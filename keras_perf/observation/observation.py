@@ -125,6 +125,7 @@ class Observation(ObservedTraining):
         if self.pipeline is None or self.pipeline.iterator is not iterator:
             self.pipeline = self.backend.input_model(iterator)
             self.rows_differ = self.backend.rows_may_differ(self.pipeline)
+            self.many_shapes |= self.backend.many_shapes(self.pipeline)
         pace = self.pace
         if (over := pace.over(now)) is Over.STRETCH:
             self._end_stretch(pace.held_fetches)

@@ -31,6 +31,7 @@ class ObservedTraining:
         input_kind: as in `InputFacts`.
         pipeline: tf.data's model behind the iterator.
         rows_differ: batches may have different numbers of rows; None if unknown.
+        many_shapes: they may differ in more than that.
         batch_bytes: tell whether batches had one shape.
         recompile_guess: says which executions compiled unseen.
         work: counts what a step multiplies, at the end.
@@ -57,20 +58,16 @@ class ObservedTraining:
         self.input_kind: str | None = None
         self.pipeline: InputModel | None = None
         self.rows_differ: bool | None = None
+        self.many_shapes = False
         self.work = backend.work
         self.batch_bytes, self.recompile_guess = BatchBytes(), RecompileGuess()
-        self._shapes_may_differ = False
         self.recording = Recording(run, self._facts)
         self.recording.learn(backend.facts_at_begin())
 
     @property
     def shapes_may_differ(self) -> bool:
-        """XLA compiles the steps, and nothing keeps batches to one number of rows and one shape."""
-        # Between epochs there is no pipeline to ask.
-        self._shapes_may_differ |= self.compiled_by_xla and self.backend.shapes_may_differ(
-            self.pipeline
-        )
-        return self._shapes_may_differ
+        """XLA compiles the steps, and nothing keeps batches to one shape but for their rows."""
+        return self.many_shapes and self.compiled_by_xla
 
     @property
     def shapes_differ(self) -> bool:
@@ -101,6 +98,7 @@ class ObservedTraining:
                 self._function_asked(), self.traces
             ),
             "input_kind": lambda: self.input_kind,
+            "many_shapes": lambda: self.many_shapes,
             "shapes_differ": lambda: self.shapes_differ,
             "rows_differ": lambda: self.rows_differ,
             "guessed_compilations": lambda: self.recompile_guess.found,

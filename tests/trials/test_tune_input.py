@@ -153,10 +153,10 @@ def test_when_time_is_over_what_is_known_is_returned():
 
 
 def test_a_pass_that_takes_too_long_is_not_cached():
-    endless = rows().batch(4).map(waiting).repeat()
-    tuned = kp.tune_input(endless)
+    long = tf.data.Dataset.range(10**9).batch(4).map(waiting)
+    tuned = kp.tune_input(long)
     assert any(each.id == "cache" and "pass" in each.why for each in tuned.not_done)
-    assert tuned.dataset.cardinality() == endless.cardinality()
+    assert tuned.dataset.cardinality() == long.cardinality()
 
 
 @pytest.fixture
@@ -202,8 +202,17 @@ def test_a_change_on_top_of_a_cache_that_was_kept_is_measured_with_its_own_fille
     assert in_measurements[kept.index("nondeterministic-order")] == 0
 
 
+def test_what_is_repeated_behind_a_cache_passes_once_to_fill_it(counted):
+    slow, in_measurements = counted
+    data = rows().batch(4).map(slow).cache().repeat().map(plus_one)
+    tuned = kp.tune_input(data, budget_s=60)
+    assert "map(slow)" in {each.where for each in tuned.tried if each.id == "parallel-map"}
+    assert in_measurements == [0] * len(tuned.tried)
+    assert tuned.dataset.cardinality() == tf.data.INFINITE_CARDINALITY
+
+
 def test_beside_a_cache_that_no_pass_fills_nothing_is_tried():
-    tuned = kp.tune_input(rows().batch(4).map(waiting).cache().repeat())
+    tuned = kp.tune_input(rows().repeat().batch(4).map(waiting).cache())
     assert tuned.tried == ()
     [why] = [each.why for each in tuned.not_done if each.id == "parallel-map"]
     assert why.startswith("the cache that is there was not filled: a pass through the data")

@@ -9,17 +9,10 @@ import tensorflow as tf
 from keras_perf.observation.input_model import InputModel
 
 
-def compiles_for_shapes(pipeline: InputModel | None) -> bool:
-    """Batches may differ in more than their number of rows, and XLA compiles for each shape.
-
-    A last, smaller batch is known by its place.
-    """
-    return differ_in_more_than_rows(_element_spec(pipeline))
-
-
-def differ_in_more_than_rows(element_spec: Any) -> bool:
-    """Batches of this specification may."""
-    return any(shape is None or None in shape[1:] for shape in _shapes(element_spec))
+def differ_in_more_than_rows(pipeline: InputModel) -> bool:
+    """Batches may: XLA compiles for each shape. A last, smaller batch is known by its place."""
+    shapes = _shapes(_element_spec(pipeline))
+    return any(shape is None or None in shape[1:] for shape in shapes)
 
 
 def rows_may_differ(pipeline: InputModel | None) -> bool:

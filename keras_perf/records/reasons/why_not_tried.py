@@ -27,8 +27,8 @@ class WhyNotTried(Words):
     NOT_BATCHED = "TensorFlow cannot make a function of batches of it: {error}"
     ELEMENTS_DIFFER = "its elements would differ, or differ from one time to the next anyhow"
     NO_PASS = (
-        "a pass through the data does not end in the time that is left; with repeat() it never "
-        "does: try the data of one pass"
+        "a pass through the data does not end in the time that is left; with repeat() before the "
+        "cache it never does: try the data of one pass"
     )
     NO_MEMORY = (
         "{size_mib:.0f} MiB would take more than half of the memory that is free; "

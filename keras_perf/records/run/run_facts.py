@@ -151,8 +151,7 @@ class RunFacts:
     @property
     def xla_may_help(self) -> bool:
         """It could compile the steps, does not, and would not for each of many shapes."""
-        written = self.input.dataset
-        return self.settings.may_use_xla and not (written is not None and written.many_shapes)
+        return self.settings.may_use_xla and not self.input.many_shapes
 
     @property
     def tried_alone(self) -> dict[str, Any]:

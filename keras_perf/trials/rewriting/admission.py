@@ -11,7 +11,7 @@ from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.records.run.tried.input_changes import InputChange
 from keras_perf.trials.rewriting.changes import Change, NotDone
 from keras_perf.trials.rewriting.changes.stages import named
-from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, room_for
+from keras_perf.trials.rewriting.keeping import Kept, kept_in, length, passed_once, room_for
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import start_alike
 from keras_perf.trials.rewriting.shuffle_buffers import soon_filled
@@ -98,7 +98,7 @@ def filled(
     left_s: float,
     within_s: float,
 ) -> Kept:
-    """What it keeps, after a whole pass, which keeps all; or why it cannot be kept.
+    """What it keeps, after a whole pass through that, which keeps all; or why it cannot be kept.
 
     Arguments:
         change: may keep what a pass makes.
@@ -111,7 +111,8 @@ def filled(
     """
     if not change.keeps:
         return Kept()
-    batches = length(soon_filled(graph).dataset(), left_s / 4)
+    once = passed_once(graph, change.stages)
+    batches = length(soon_filled(once).dataset(), left_s / 4)
     if batches is None or batches * batch_ms / 1e3 > left_s / 2:
         return Kept(WhyNotTried.NO_PASS.of())
     short = soon_filled(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,19 @@ def length(dataset: tf.data.Dataset, within_s: float) -> int | None:
     finally:
         own.close()
     return found
+
+
+def passed_once(graph: PipelineGraph, stages: Sequence[str]) -> PipelineGraph:
+    """A copy in which nothing repeats what comes out of the last of these stages."""
+    once = graph.copy()
+    one = once.constant("count", 1, tf.int64)
+    behind = [stage for stage in once.stages if stage.name in stages][-1:]
+    while behind:
+        for reader in once.readers(behind.pop()):
+            behind.append(reader)
+            if reader.op == "RepeatDataset":
+                reader.input[1] = one
+    return once
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def first_look(
     """
     trier.say("the input alone")
     alone = EndlessPipeline(setup.dataset(), clock)
-    trier.batch_ms = alone.batch_ms()
+    trier.batch_ms = trier.filling_ms = alone.batch_ms()
     present = RunningTraining(setup, trier.functions, clock)
     keeps, not_kept = kept_already(setup.graph), ""
     if keeps is not None:

@@ -43,6 +43,7 @@ class Trier:
 
     Attributes:
         batch_ms: milliseconds of a batch of the input as it is.
+        filling_ms: likewise before a cache that it has was filled.
         making: learns what it takes to make a train function.
         not_tried: what could not be measured, and why.
     """
@@ -53,6 +54,7 @@ class Trier:
     progress: Progress
     clock: Callable[[], float] = time.perf_counter
     batch_ms: float = 0.0
+    filling_ms: float = 0.0
     making: Making = field(default_factory=Making)
     not_tried: list[NotTried] = field(default_factory=list)
 
@@ -174,7 +176,7 @@ class Trier:
             on.graph,
             made.graph,
             take,
-            batch_ms=self.batch_ms,
+            batch_ms=self.filling_ms,
             left_s=self.budget.left_s,
             within_s=CHECKING * self.budget.seconds,
         )

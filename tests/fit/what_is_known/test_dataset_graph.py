@@ -72,14 +72,6 @@ def test_a_reader_of_files_is_found_in_a_dataset_for_each_of_them(method):
     assert last.elements == 3
 
 
-@pytest.mark.parametrize(
-    ("shapes", "expected"), [((None, 4), False), ((None, None), True), (None, True), ((), False)]
-)
-def test_it_is_known_whether_elements_differ_in_more_than_rows(shapes, expected):
-    data = NAMES.map(lambda name: tf.ensure_shape(tf.py_function(len, [name], tf.int32), shapes))
-    assert dataset_graph(data).many_shapes is expected
-
-
 def test_random_numbers_are_found():
     *_, last = chain(tf.data.Dataset.range(3).map(lambda x: flipped(tf.cast(x, tf.float32))))
     assert last.random

@@ -3,6 +3,7 @@
 import gc
 import os
 import time
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ from programs import arrays, dataset, model
 
 import keras_perf as kp
 from keras_perf.callbacks import step_gap_detector
+from keras_perf.observation.facts.batch_shapes import differ_in_more_than_rows
 from keras_perf.observation.facts.input.distribution_options import (
     distribution_options,
     options_of_iterator,
@@ -30,6 +32,44 @@ def facts_of(log_dir, data, **fit):
 @pytest.mark.parametrize("drop", [True, False])
 def test_it_is_known_whether_rows_differ(tmp_path, drop):
     assert facts_of(tmp_path, dataset(STEPS, drop_remainder=drop)).input.rows_differ is not drop
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"), [((None, 4), False), ((None, None), True), (None, True), ((), False)]
+)
+def test_it_is_known_whether_an_iterator_s_batches_differ_in_more_than_rows(shapes, expected):
+    data = tf.data.Dataset.from_tensors(tf.ones((2, 4)))
+    data = data.map(lambda x: tf.ensure_shape(tf.numpy_function(np.abs, [x], x.dtype), shapes))
+    assert differ_in_more_than_rows(SimpleNamespace(iterator=iter(data))) is expected
+
+
+class Lengths(keras.utils.PyDataset):
+    """Batches whose sequences have these lengths in turn."""
+
+    def __init__(self, *lengths):
+        super().__init__()
+        self.lengths = lengths
+
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, index):
+        return np.ones((2, self.lengths[index % len(self.lengths)], 4)), np.ones((2, 1))
+
+
+@pytest.mark.parametrize(("lengths", "many"), [((5, 6), True), ((5,), False)])
+@pytest.mark.parametrize("kind", ["PyDataset", "generator"])
+def test_so_it_is_of_batches_that_python_makes(tmp_path, kind, lengths, many):
+    """XLA would compile for each shape, and is not advised."""
+    batches = Lengths(*lengths)
+    data = batches if kind == "PyDataset" else (batches[index] for index in range(STEPS))
+    layers = keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1)
+    network = keras.Sequential([keras.layers.Input((None, 4)), *layers])
+    network.compile("sgd", "mse")
+    watched = kp.StepGapDetector(tmp_path)
+    network.fit(data, steps_per_epoch=STEPS, verbose=0, shuffle=False, callbacks=[watched])
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert (facts.input.input_kind, facts.input.many_shapes) == (kind, many)
 
 
 class Slow(keras.callbacks.Callback):

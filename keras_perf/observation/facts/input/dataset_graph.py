@@ -8,7 +8,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_perf.observation.facts.batch_shapes import differ_in_more_than_rows
 from keras_perf.observation.facts.input.file_systems import file_systems
 from keras_perf.observation.facts.input.python_draws import draws_in_python
 from keras_perf.observation.facts.source_lines import source_of
@@ -100,7 +99,6 @@ def _graph(dataset: Any) -> WrittenPipeline | None:
         threadpool_size=int(options.threading.private_threadpool_size or 0),
         prefetch_added=injects and autotuned,
         autotuned=autotuned,
-        many_shapes=differ_in_more_than_rows(dataset.element_spec),
         file_systems=_file_systems(seen, chains),
     )
 

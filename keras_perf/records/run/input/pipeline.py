@@ -107,7 +107,7 @@ class WrittenPipeline:
     `threadpool_size`: threads of a pool of its own; 0 where it has none. `prefetch_added`: tf.data
     adds a prefetch at the end where there is none; `autotuned`: a thread tunes it as it runs.
     `file_systems` are those of the files that it reads: `gs://` and the like, or the type of the
-    mount (`ext4`, `nfs4`). `many_shapes`: its elements may differ in more than rows.
+    mount (`ext4`, `nfs4`).
     """
 
     chains: tuple[Chain, ...] = needed(each(each(record(WrittenStage)), least=1))
@@ -116,7 +116,6 @@ class WrittenPipeline:
     prefetch_added: bool = fact(flag, default=True)
     autotuned: bool = fact(flag, default=True)
     file_systems: tuple[str, ...] = fact(each(text), ())
-    many_shapes: bool = fact(flag, default=False)
 
     @property
     def stages(self) -> Chain:
@@ -132,8 +131,8 @@ class InputFacts:
     or None if unknown; `loader` are the settings of the last two. `input_workers` make the
     batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
-    `shapes_differ`: XLA compiles the steps, and batches may differ in more than their number of
-    rows; `rows_differ`: they may differ in that. `guessed_compilations` counts executions that are
+    `many_shapes`: batches may differ in more than their number of rows; `shapes_differ`: they do,
+    and XLA compiles the steps; `rows_differ`: they may differ in that number. `guessed_compilations` counts executions that are
     taken to have compiled for a shape because they took as long, `guessed_compile_ms` for how long
     all of them did; None where nobody counted. `prefetch_fill` is how full the last prefetch
     buffer was on average, 0 to 1. `fetch_cpu_ms` is the CPU time that the thread that trains takes
@@ -148,6 +147,7 @@ class InputFacts:
     input_processes: bool = fact(flag, default=False)
     loader: Loader | None = fact(record(Loader))
     input_source: SourceLine | None = fact(record(SourceLine))
+    many_shapes: bool = fact(flag, default=False)
     shapes_differ: bool = fact(flag, default=False)
     rows_differ: bool = fact(flag, default=True)
     guessed_compilations: int | None = fact(count())
