@@ -27,12 +27,14 @@ class Refills:
 
 
 def refills_of(summary: Summary) -> Refills | None:
-    """None where none was noticed.
+    """None where none was noticed, or what the shuffle holds is less than a batch.
 
     What it cannot see: refills in the middle of an epoch, as of a shuffle inside another stage.
     """
     count, total_ms = summary.facts.outliers.of(Cause.SHUFFLE)
     if not count or not total_ms or not summary.after_warmup or not summary.step_ms:
+        return None
+    if summary.facts.input.shuffles_within_a_batch:
         return None
     per_step_ms = total_ms * begins_for_one(summary.facts) / summary.after_warmup
     return Refills(count, total_ms / count, per_step_ms, per_step_ms / summary.step_ms)

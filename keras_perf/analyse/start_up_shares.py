@@ -175,7 +175,7 @@ def _fill_s(facts: RunFacts, first_batch_s: float | None) -> float | None:
     if any(stage.kind == "cache" for stage in chain[:place]):
         return None
     refills, refilling_ms = facts.outliers.of(Cause.SHUFFLE)
-    if refills:
+    if refills and not facts.input.shuffles_within_a_batch:
         return min(refilling_ms / refills / 1e3, first_batch_s)
     paces = stage_paces(facts)
     running = next((n for n, pace in enumerate(paces) if "Shuffle" in pace.name), None)

@@ -113,6 +113,26 @@ class Sleeper(keras.callbacks.Callback):
         time.sleep(self.ms / 1e3)
 
 
+def paused_step_ms(**compile_arguments):
+    """What it takes where each comes after a pause, as one does that waits for its input.
+
+    A processor that has rested is slower, and memory may be slow to touch again.
+    """
+    network, data, took_ms = model(**compile_arguments), dataset(20), []
+
+    class Clock(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            time.sleep(0.02)
+            self.begin = time.perf_counter()
+
+        def on_train_batch_end(self, batch, logs=None):
+            took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+    for _ in range(2):
+        network.fit(data, verbose=0, shuffle=False, callbacks=[Clock()])
+    return float(np.median(took_ms[len(took_ms) // 2 :]))
+
+
 class Outlasts(keras.callbacks.Callback):
     """Sleeps after each execution so many times as long as it took, on whatever machine.
 

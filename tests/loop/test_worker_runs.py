@@ -50,9 +50,10 @@ def slept():
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory, slept):
-    """Worker 1 waits for its input, 15 ms or eight steps long, and worker 0 for worker 1."""
+    """Worker 1 waits for its input, far longer than for a step, and worker 0 for worker 1."""
     log_dir = tmp_path_factory.mktemp("two_workers")
-    input_ms = max(15.0, 8 * watched_loops.usual_step_ms())
+    usual_ms, paused_ms = watched_loops.usual_step_ms(), watched_loops.step_after_a_pause_ms()
+    input_ms = max(15.0, 8 * usual_ms, 6 * paused_ms)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.05)
         train_worker(log_dir, 1, (4.0, 12.0), input_ms=input_ms, slept=slept)

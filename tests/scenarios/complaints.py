@@ -29,6 +29,7 @@ from bottlenecks import (
     layers,
     measured,
     mlp,
+    paused_step_ms,
     usual_step_ms,
 )
 
@@ -96,8 +97,8 @@ def complaint(**expected: Any) -> Callable[[Callable[..., None]], None]:
 
 
 def long_ms() -> float:
-    """A wait that outlasts any machine's steps."""
-    return 6.0 * max(1.0, usual_step_ms())
+    """A wait that outlasts any machine's steps, and those that come after such a wait."""
+    return max(6.0, 6.0 * usual_step_ms(), 3.0 * paused_step_ms())
 
 
 def slowest_stage_ms(found: Diagnosis) -> float:

@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def diagnosed(complaint, log_dir, *, healthy):
-    bottlenecks.usual_step_ms.cache_clear()
+    bottlenecks.steps_are_measured_anew()
     bottlenecks.MEASURED.clear()
     profiler = {"active_steps": 8} if complaint.traced else False
     callbacks = kp.perf_callbacks(
@@ -97,7 +97,7 @@ def test_a_training_that_somebody_made_slower_fails_in_ci_and_the_other_way_roun
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr("keras_perf.observation.warmup_and_intervals.INTERVAL_S", 0.002)
-    bottlenecks.usual_step_ms.cache_clear()
+    bottlenecks.steps_are_measured_anew()
     for name, hooks in (("before", []), ("after", [bottlenecks.Hook(complaints.long_ms())])):
         gaps = kp.StepGapDetector(tmp_path / name, summary=False)
         data = bottlenecks.batches(240)

@@ -42,20 +42,27 @@ def here():
     return [each for each in bottlenecks.SCENARIOS if each.name not in left_out]
 
 
+def ms_of(scenario):
+    """What it waits for each time, where a machine is quick."""
+    return inspect.signature(scenario.train).parameters["ms"].default
+
+
 def stretched(scenario):
     """How many times as long the scenario's waits are, so that they outlast any machine's steps."""
-    return max(1.0, bottlenecks.usual_step_ms()) if scenario.by_the_clock else 1.0
+    if not scenario.by_the_clock:
+        return 1.0
+    outlasts_pauses = 3 * bottlenecks.paused_step_ms() * scenario.at_a_time / ms_of(scenario)
+    return max(1.0, bottlenecks.usual_step_ms(), outlasts_pauses)
 
 
 def complaint(scenario, log_dir):
     """What is wrong with the diagnosis of one training; "" if nothing."""
-    bottlenecks.usual_step_ms.cache_clear()
+    bottlenecks.steps_are_measured_anew()
     bottlenecks.INJECTED.clear()
     bottlenecks.MEASURED.clear()
     arguments = {}
     if scenario.by_the_clock:
-        usual = inspect.signature(scenario.train).parameters["ms"].default
-        arguments["ms"] = usual * stretched(scenario)
+        arguments["ms"] = ms_of(scenario) * stretched(scenario)
     profiler = {"active_steps": 8} if scenario.traced else False
     scenario.train(kp.perf_callbacks(log_dir, profiler=profiler), **arguments)
     found = kp.diagnose(log_dir)
@@ -110,7 +117,7 @@ def bounds(scenario):
     # What a step does besides hides as much of the input's work where batches are prefetched.
     # It is not taken from these figures: a wait that is reported too short would make it longer.
     hides = scenario.part == "input_wait" and not scenario.all_seen
-    hidden = bottlenecks.usual_step_ms() if hides else 0.0
+    hidden = bottlenecks.paused_step_ms() if hides else 0.0
     wider = 2 if scenario.measured_apart else 1
     return FOUND**wider * (injected - hidden), NO_MORE**wider * measured
 

@@ -188,7 +188,8 @@ def test_steps_that_become_slower_are_captured(tmp_path, monkeypatch):
 
 
 @pytest.mark.timing
-def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path):
+def test_a_cooldown_and_a_maximum_hold_the_captures_of_slow_steps_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", NotRead)
     slow = stalls(*range(60, 300, 20))
     arguments = {"on_slow_step": 50.0, "batches": 400}
     fit(tmp_path / "cooldown", programs.Sleeper(1), *slow, **arguments)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import keras
 import numpy as np
+import programs
 import psutil
 import pytest
 import tensorflow as tf
@@ -79,9 +80,12 @@ def test_what_has_no_room_in_memory_is_kept_in_files(tmp_path, monkeypatch):
     # Of three short slices a single one that others delay decides.
     monkeypatch.setattr(budget, "PAIR_S", (0.3, 0.5))
 
+    # Longer than a step, or there is no gain in keeping what it makes.
+    wait_s = max(10.0, 5 * programs.usual_step_ms()) / 1e3
+
     def waiting(x, y):
         def wait(values):
-            time.sleep(0.01)
+            time.sleep(wait_s)
             return values
 
         return tf.ensure_shape(tf.numpy_function(wait, [x], x.dtype), x.shape), y

@@ -32,10 +32,11 @@ class Remembers(kp.StepsPerExecutionRecommender):
 
 
 def shuffled():
-    """All of it, behind a map that waits and that nothing hides."""
+    """All of it, behind a map that waits for as long as a step takes, and that nothing hides."""
+    wait_s = max(2.0, programs.usual_step_ms()) / 1e3
 
     def waits(x):
-        time.sleep(0.002)
+        time.sleep(wait_s)
         return x
 
     slow = programs.dataset(EPOCH).map(

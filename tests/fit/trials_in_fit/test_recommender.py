@@ -575,7 +575,7 @@ def test_an_input_bound_training_is_told_that_the_number_cannot_help(tmp_path, m
     """Beside a busy neighbour a step may compute for as long as a wait of a few milliseconds."""
     monkeypatch.setattr("keras_perf.observers.steps_trial.steps_to_try.LONG_STEP_MS", math.inf)
     recommender = kp.StepsPerExecutionRecommender(tmp_path)
-    data = programs.dataset(200, input_ms=6 * programs.usual_step_ms()).prefetch(2)
+    data = programs.dataset(200, input_ms=6 * programs.paused_step_ms()).prefetch(2)
     programs.model().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=[recommender])
     record = recommender.recommendation
     assert record.steps_per_execution == 1

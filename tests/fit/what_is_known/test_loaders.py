@@ -14,7 +14,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from programs import arrays, model, needs_gap_times, usual_step_ms
+from programs import arrays, model, needs_gap_times, paused_step_ms, usual_step_ms
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.given_input import (
@@ -275,7 +275,8 @@ def test_what_a_fit_on_grain_itself_is_told_is_code_that_grain_takes(
 ):
     monkeypatch.delitem(sys.modules, "grain")
     # On one core advice is given only if the process mostly waits, whatever a step takes here.
-    monkeypatch.setattr(sys.modules[__name__], "SLEPT_MS", max(30, 25 * usual_step_ms()))
+    slept_ms = max(30, 25 * usual_step_ms(), 6 * paused_step_ms())
+    monkeypatch.setattr(sys.modules[__name__], "SLEPT_MS", slept_ms)
     grain = pytest.importorskip("grain")
     dataset = read_by(grain, threads)
     callbacks = kp.perf_callbacks(tmp_path, profiler=False, steps_per_execution=False)

@@ -71,7 +71,7 @@ def observed(log_dir, data, model=None, others=()):
 
 def waited(rank, folder, log_dir, processes):
     """Milliseconds of a cycle, by a clock of the job's own."""
-    step_ms, cycles = programs.usual_step_ms(), Cycles()
+    step_ms, cycles = max(programs.usual_step_ms(), programs.paused_step_ms() / 3), Cycles()
     # Each of two workers takes thirty steps' time for a batch, so that one comes every fifteen.
     data = SlowBatches(30 * step_ms, workers=2, use_multiprocessing=processes)
     observed(log_dir, data, others=[cycles])

@@ -93,8 +93,10 @@ def test_one_slow_batch_is_an_input_stall(n, tmp_path):
 
 @programs.needs_gap_times
 def test_filling_the_shuffle_buffer_is_told_from_a_stall(tmp_path):
+    wait_s = max(2.0, programs.usual_step_ms()) / 1e3
+
     def wait(x):
-        time.sleep(0.002)
+        time.sleep(wait_s)
         return x
 
     slow = programs.dataset(40).map(

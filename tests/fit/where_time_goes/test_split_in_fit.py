@@ -38,7 +38,8 @@ def diagnose(tmp_path, callbacks=(), *, data=None, epochs=2, **compile_arguments
 )
 def test_input_wait_is_what_was_injected(times, n, tmp_path):
     slept = []
-    injected_ms = times * programs.usual_step_ms(steps_per_execution=n)
+    usual_ms = programs.usual_step_ms(steps_per_execution=n)
+    injected_ms = max(times * usual_ms, 6 * programs.paused_step_ms(steps_per_execution=n))
     data = programs.dataset(60, input_ms=injected_ms, slept=slept)
     found = diagnose(tmp_path, data=programs.unbuffered(data), steps_per_execution=n)
     assert found.verdict == "input-bound"
@@ -199,8 +200,11 @@ def test_steps_longer_than_an_interval_are_told_of_all_the_same(tmp_path, monkey
 @programs.needs_gap_times
 @pytest.mark.parametrize(("parallel", "threads"), [(tf.data.AUTOTUNE, 2), (None, 1)])
 def test_a_map_fused_with_its_batch_shows_the_calls_that_run_at_a_time(parallel, threads, tmp_path):
+    # A batch takes as long as eight steps, or autotune adds no thread.
+    wait_s = max(1.0, programs.usual_step_ms()) / 1e3
+
     def slow(x):
-        return tf.numpy_function(lambda x: (time.sleep(0.001), x)[1], [x], tf.float32)
+        return tf.numpy_function(lambda x: (time.sleep(wait_s), x)[1], [x], tf.float32)
 
     data = tf.data.Dataset.from_tensor_slices(np.ones((60 * 8, 8), "float32"))
     calls = {"num_parallel_calls": parallel} if parallel else {}

@@ -132,12 +132,12 @@ class InputFacts:
     batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `many_shapes`: batches may differ in more than their number of rows; `shapes_differ`: they do,
-    and XLA compiles the steps; `rows_differ`: they may differ in that number. `guessed_compilations` counts executions that are
-    taken to have compiled for a shape because they took as long, `guessed_compile_ms` for how long
-    all of them did; None where nobody counted. `prefetch_fill` is how full the last prefetch
-    buffer was on average, 0 to 1. `fetch_cpu_ms` is the CPU time that the thread that trains takes
-    to fetch a batch, on JAX; where no other thread makes it, that of its making; `fetched_mib` is
-    the size of a batch there.
+    and XLA compiles the steps; `rows_differ`: they may differ in that number.
+    `guessed_compilations` counts executions that are taken to have compiled for a shape because
+    they took as long, `guessed_compile_ms` for how long all of them did; None where nobody counted.
+    `prefetch_fill` is how full the last prefetch buffer was on average, 0 to 1. `fetch_cpu_ms` is
+    the CPU time that the thread that trains takes to fetch a batch, on JAX; where no other thread
+    makes it, that of its making; `fetched_mib` is the size of a batch there.
     `distribution_options` say how it is shared among workers and replicas, as far as somebody has
     set them.
     """
@@ -178,6 +178,15 @@ class InputFacts:
     def kinds(self) -> set[str]:
         """Of these."""
         return {stage.kind for stage in self.written}
+
+    @property
+    def shuffles_within_a_batch(self) -> bool:
+        """Its shuffle holds fewer elements than a batch has: filling it is no wait of its own."""
+        held = [stage.buffer for stage in self.written if stage.kind == "shuffle"]
+        taken = [stage.elements_per_batch for stage in self.stages if "Shuffle" in stage.name]
+        if len(held) != 1 or len(taken) != 1 or held[0] is None:
+            return False
+        return held[0] < taken[0]
 
     def pool(self, threads: Mapping[str, int], cores: int) -> int:
         """Threads of the pool that calls functions: one a core where nobody has set it."""

@@ -248,6 +248,14 @@ def test_a_map_that_runs_is_not_named():
     assert list(shuffle_notes(diagnosed(run, advised=["cheaper-shuffle"]))) == []
 
 
+@pytest.mark.parametrize(("buffer", "named"), [(9, False), (10, True)])
+def test_a_buffer_of_less_than_a_batch_takes_no_time_to_fill(buffer, named):
+    run = summary(**refilled(READ, {**SHUFFLE, "buffer": buffer}, BATCH))
+    assert bool(list(shuffle_notes(diagnosed(run)))) == named
+    behind_a_map = advice(READ, RANDOM, {**SHUFFLE, "buffer": buffer}, BATCH)
+    assert (behind_a_map is not None) == named
+
+
 def test_little_refilling_and_what_advice_names_are_not_noted():
     assert notes(20.0) == []
     assert notes(100.0, "cheaper-shuffle") == []
