@@ -16,6 +16,8 @@ import numpy as np
 
 import keras_perf as kp
 
+LONG_MS = 30.0
+"""A wait; longer where steps that follow a pause are long."""
 SLEPT = []
 AWAKE = False
 FOUND = {}
@@ -55,6 +57,23 @@ def mlp(features=8, width=16, layers=1, at_once=1, kind=keras.Sequential, **how)
     return model
 
 
+def paused_step_ms():
+    """What a step takes here where each comes after a pause."""
+    took_ms = []
+
+    class Clock(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            time.sleep(0.02)
+            self.begin = time.perf_counter()
+
+        def on_train_batch_end(self, batch, logs=None):
+            float(logs["loss"])
+            took_ms.append(1e3 * (time.perf_counter() - self.begin))
+
+    mlp().fit(*arrays(20), batch_size=8, verbose=0, callbacks=[Clock()])
+    return float(np.median(took_ms))
+
+
 def in_half_precision():
     keras.config.set_dtype_policy("mixed_float16")
     try:
@@ -88,12 +107,12 @@ class Sleeps(keras.callbacks.Callback):
 
 class AtBegin(Sleeps):
     def on_train_batch_begin(self, batch, logs=None):
-        sleep(30)
+        sleep(LONG_MS)
 
 
 class AtEnd(Sleeps):
     def on_train_batch_end(self, batch, logs=None):
-        sleep(30)
+        sleep(LONG_MS)
 
 
 class Late(Sleeps):
@@ -121,7 +140,7 @@ class Slow(keras.utils.PyDataset):
         return 40
 
     def __getitem__(self, index):
-        sleep(30)
+        sleep(LONG_MS)
         return np.ones((8, 8), "float32"), np.ones((8, 1), "float32")
 
 
@@ -211,7 +230,7 @@ def pipeline():
     import tensorflow as tf
 
     def slow(x, y):
-        return tf.numpy_function(lambda x: (sleep(30), x)[1], [x], tf.float32), y
+        return tf.numpy_function(lambda x: (sleep(LONG_MS), x)[1], [x], tf.float32), y
 
     data = tf.data.Dataset.from_tensor_slices(arrays(40)).batch(8).map(slow)
     # The shape is lost in Python, and Keras builds models of a known one.
@@ -228,8 +247,10 @@ WAYS = {
 
 
 def main():
+    global LONG_MS
+    LONG_MS = max(LONG_MS, 6 * paused_step_ms())
     compare("arrays", mlp, lambda: arrays(200), batch_size=8, epochs=2)
-    compare("generator", mlp, lambda: (batches_of(40, 30),))
+    compare("generator", mlp, lambda: (batches_of(40, LONG_MS),))
     compare("pydataset", mlp, lambda: (Slow(),))
     compare("computes", mlp, lambda: (Computes(),))
     compare("in_threads", mlp, lambda: (Computes(workers=2),), epochs=2)
@@ -265,7 +286,7 @@ def main():
     FOUND["captured"]["steps"] = [int(step) for step in trace.to_frame().step]
     FOUND["captured"]["step_ms"] = float(trace.to_frame().step_ms.mean())
     waiting = {"alike": "generator", "ours": {"profiler": {"active_steps": 5}}}
-    trace = kp.read_trace(compare("waiting", mlp, lambda: (batches_of(40, 30),), **waiting))
+    trace = kp.read_trace(compare("waiting", mlp, lambda: (batches_of(40, LONG_MS),), **waiting))
     FOUND["waiting"]["waits"] = [float(ms) for ms in trace.to_frame().input_wait_ms]
     FOUND["waiting"]["steps_ms"] = [float(ms) for ms in trace.to_frame().step_ms]
     FOUND["waiting"]["traces"] = [str(path) for path in trace.paths]

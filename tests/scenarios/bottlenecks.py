@@ -870,7 +870,7 @@ class Validations(keras.callbacks.Callback):
 )
 def large_validation(callbacks: Callbacks) -> None:
     """Validation takes longer than the epoch that it follows, and mostly computes."""
-    mlp(512).fit(
+    mlp(1024).fit(
         batches(30, rows=256),
         epochs=6,
         validation_data=batches(200, rows=256),
