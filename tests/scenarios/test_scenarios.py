@@ -51,7 +51,8 @@ def stretched(scenario):
     """How many times as long the scenario's waits are, so that they outlast any machine's steps."""
     if not scenario.by_the_clock:
         return 1.0
-    outlasts_pauses = 3 * bottlenecks.paused_step_ms() * scenario.at_a_time / ms_of(scenario)
+    # A prefetched wait of four such steps still shows more than is asked for in `bounds`.
+    outlasts_pauses = 4 * bottlenecks.paused_step_ms() * scenario.at_a_time / ms_of(scenario)
     return max(1.0, bottlenecks.usual_step_ms(), outlasts_pauses)
 
 
@@ -117,7 +118,7 @@ def bounds(scenario):
     # What a step does besides hides as much of the input's work where batches are prefetched.
     # It is not taken from these figures: a wait that is reported too short would make it longer.
     hides = scenario.part == "input_wait" and not scenario.all_seen
-    hidden = bottlenecks.paused_step_ms() if hides else 0.0
+    hidden = bottlenecks.usual_step_ms() if hides else 0.0
     wider = 2 if scenario.measured_apart else 1
     return FOUND**wider * (injected - hidden), NO_MORE**wider * measured
 
