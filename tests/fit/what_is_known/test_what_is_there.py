@@ -19,6 +19,7 @@ from keras_perf.observation.facts.input.distribution_options import (
     options_of_iterator,
 )
 from keras_perf.observers.steps_trial import steps_to_try
+from keras_perf.trials.train_functions.traced_step import operations_of, traces_of
 
 STEPS = 80
 
@@ -179,6 +180,22 @@ def test_what_a_step_does_beside_training_is_known(tmp_path):
     operations = ("Assert", "CheckNumerics", "EagerPyFunc", "PrintV2")
     assert found.summary.facts.settings.operations_in_step == operations
     assert sum("The train step" in note for note in found.notes) == 3
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_checks_that_a_loss_of_keras_makes_are_not_the_users(tmp_path, at_once):
+    """Of classes for each pixel TensorFlow compares the shapes in every step."""
+    network = keras.Sequential([keras.layers.Input((4, 4, 1)), keras.layers.Conv2D(3, 1)])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    network.compile("sgd", loss, jit_compile=False, steps_per_execution=at_once)
+    pixels = np.zeros((STEPS * 8, 4, 4, 1))
+    data = tf.data.Dataset.from_tensor_slices((pixels, pixels.astype("int32"))).batch(8)
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(data, verbose=0, shuffle=False, callbacks=callbacks)
+    assert kp.diagnose(tmp_path).summary.facts.settings.operations_in_step == ()
+    [trace] = traces_of(network.train_function)
+    assert "Assert" in operations_of(trace)
+    assert hasattr(trace.graph, "_functions")
 
 
 def test_a_plain_step_and_a_plain_dataset_have_nothing_to_tell(tmp_path):
