@@ -34,7 +34,8 @@ def fit_notes(training: Training) -> Iterator[str]:
     if fuller := [fit for fit in newer if fit.steps]:
         yield f"Newer than what is shown: {_named(fuller)}."
     for fit in others:
-        if seconds_apart(fit, shown) < 0 and _process(fit) != _process(shown):
+        # Of its own process there may be hundreds, and their times are read from their files.
+        if _process(fit) != _process(shown) and seconds_apart(fit, shown) < 0:
             yield (
                 f"{this.name} ({this.writer}) and {fit.identity.name} ({fit.identity.writer}) "
                 "wrote into this directory at the same time, and took time from each other if on "

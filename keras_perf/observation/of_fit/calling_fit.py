@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 from typing import Any, NamedTuple
 
 import keras
 
-from keras_perf.observation.facts.input.batch_rows import rows_of_batches
+from keras_perf.cluster.worker_number import place_among_workers
+from keras_perf.observation.facts.input.batch_rows import mean_rows, rows_of_batches
 from keras_perf.observation.facts.input.given_input import (
     kind_of_input,
     source_of_input,
@@ -51,6 +53,8 @@ class Asked(NamedTuple):
     facts: Questions
     """What is recorded of it, asked when it was called."""
     batch_rows: int | None
+    mean_rows: float | None
+    """Examples of a step, where the input tells them."""
     found: bool
     """False where no `fit` calls, but somebody's own loop with a callback list."""
 
@@ -62,6 +66,7 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
     epochs = arguments.get("epochs", params.get("epochs"))
     data = arguments.get("x")
     whole_executions = arguments.get("steps_per_epoch") is not None or steps_are_capped()
+    input_ = data, arguments.get("batch_size"), arguments.get("steps_per_epoch")
     return Asked(
         epochs=None if epochs is None else int(epochs),
         epoch_steps=None if steps is None else int(steps),
@@ -71,11 +76,15 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         enqueuer=enqueuer_in(_fit_frame()),
         input_kind=kind_of_input(data),
         facts=_facts(data, arguments.get("validation_steps"), whole_executions),
-        batch_rows=rows_of_batches(
-            data, arguments.get("batch_size"), arguments.get("steps_per_epoch")
-        ),
+        batch_rows=rows_of_batches(*input_),
+        mean_rows=mean_rows(*input_) if _trains_alone() else None,
         found=_fit_frame() is not None,
     )
+
+
+def _trains_alone() -> bool:
+    """Not as one of several workers, which share a batch."""
+    return place_among_workers(os.environ.get("TF_CONFIG"))[0] is None
 
 
 def epochs_from(epoch: int, last: int | None) -> int | None:

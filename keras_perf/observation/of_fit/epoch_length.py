@@ -55,6 +55,7 @@ class ExamplesPerStep:
         model: that is trained.
         backend: counts.
         evaluates: calls of `evaluate` in each hook so far.
+        told: by the input, where the user's own train step gives the loss metric nothing to count.
 
     What it cannot see: `test_on_batch`, `reset_metrics`, and on JAX `evaluate`, in a hook.
     """
@@ -64,7 +65,9 @@ class ExamplesPerStep:
         model: keras.Model,
         backend: Backend,
         evaluates: Callable[[], dict[str, EvaluateCalls]],
+        told: float | None,
     ) -> None:
+        self._told = told
         self._count = partial(backend.examples_per_step, model)
         self._evaluates, self._evaluated = evaluates, 0
         self._known: float | None = None
@@ -76,7 +79,8 @@ class ExamplesPerStep:
     def after(self, steps: int) -> float | None:
         """Of this epoch, which had so many steps so far; of one before if this one is not known."""
         if self._calls() == self._evaluated:
-            self._known = self._count(steps)
+            counted = self._count(steps)
+            self._known = self._told if counted is None else counted
         return self._known
 
     def _calls(self) -> int:

@@ -72,7 +72,8 @@ class FitObservation(Observation):
         self._calls_in_hooks = backend.calls_in_hooks(
             model, clock, lambda error: self.close(aborted=True, ending=ended_by(error))
         )
-        self.examples = ExamplesPerStep(model, backend, self._calls_in_hooks.evaluates)
+        evaluates, told = self._calls_in_hooks.evaluates, asked.mean_rows
+        self.examples = ExamplesPerStep(model, backend, evaluates, told)
         backend.time_workers(enqueuer)
 
     # -- what only `fit` knows -----------------------------------------------------------

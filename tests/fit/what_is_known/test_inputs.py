@@ -170,3 +170,33 @@ def test_examples_per_second_follow_the_batch_size(tmp_path):
         index="step", columns="tag", values="value", observed=True
     )
     np.testing.assert_allclose(wide["perf/examples_per_sec"], 4 * wide["perf/steps_per_sec"])
+
+
+class Own(keras.Sequential):
+    """Its train step gives Keras's loss metric nothing to count, as most written by hand do."""
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = keras.ops.mean(keras.ops.square(self(x, training=True) - y))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        return {"loss": loss}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (lambda: dict(zip("xy", programs.arrays(41), strict=True), batch_size=10), 328 / 33),
+        (lambda: {"x": programs.dataset(60).cache().prefetch(2)}, 8),
+        (lambda: {"x": programs.dataset(60, drop_remainder=True).map(lambda x, y: (x, y))}, 8),
+        # It may give other rows than it gets.
+        (lambda: {"x": programs.dataset(60).map(lambda x, y: (x[:4], y[:4]))}, None),
+    ],
+)
+def test_examples_of_a_train_step_of_ones_own_are_what_the_input_tells(given, expected, tmp_path):
+    network = Own([keras.layers.Input((8,)), keras.layers.Dense(1)])
+    network.compile("sgd", jit_compile=False)
+    callbacks = [kp.StepGapDetector(tmp_path)]
+    network.fit(**given(), epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
+    assert kp.diagnose(tmp_path).summary.examples_per_step == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import keras
@@ -12,6 +13,9 @@ from keras_perf.observers.asking import unwarned
 
 KERAS_BATCH = 32
 """What `fit` makes of arrays where nobody says another number."""
+
+AS_THEY_ARE = "Cache", "Options", "Prefetch", "Repeat", "Shuffle", "Skip", "Take"
+"""In the names of stages that pass batches on as they are."""
 
 
 def rows_of_batches(data: Any, batch_size: Any, steps: Any = None) -> int | None:
@@ -35,6 +39,25 @@ def rows_of_batches(data: Any, batch_size: Any, steps: Any = None) -> int | None
         return None
 
 
+def mean_rows(data: Any, batch_size: Any, steps: Any = None) -> float | None:
+    """Examples of a batch on average, as training gets it; None where that is not certain.
+
+    Arguments as of `rows_of_batches`. Of a dataset whose last batch may be smaller it is what the
+    others have, and only stages that pass batches on as they are may follow the one that makes
+    them.
+    """
+    try:
+        if kind_of_input(data) == "arrays":
+            rows, length = rows_of_arrays(data, batch_size, steps), length_of(data)
+            if steps or not rows or not length:
+                return rows
+            return length / math.ceil(length / rows)
+        tensorflow = tensorflow_of(data)
+        return unwarned(_rows, data, tensorflow, True) if tensorflow else None
+    except Exception:  # noqa: BLE001  what is read is not public, and some figures depend on it
+        return None
+
+
 def rows_of_arrays(data: Any, batch_size: Any, steps: Any) -> int | None:
     """Of a whole batch that Keras makes; of all rows so many, where it is told `steps` alone."""
     if batch_size or not steps:
@@ -49,12 +72,14 @@ def length_of(arrays: Any) -> int | None:
     return int(shapes[0][0]) if shapes and shapes[0] else None
 
 
-def _rows(dataset: Any, tf: Any) -> int | None:
+def _rows(dataset: Any, tf: Any, exactly: bool = False) -> int | None:
     shape = tf.nest.flatten(dataset.element_spec)[0].shape
     if shape.rank and shape[0] is not None:
         return int(shape[0])
     node = dataset
     while not hasattr(node, "_batch_size"):
+        if exactly and not any(each in type(node).__name__ for each in AS_THEY_ARE):
+            return None
         [node] = node._inputs()
     rows = tf.get_static_value(node._batch_size)
     return None if rows is None else int(rows)
