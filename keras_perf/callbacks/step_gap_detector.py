@@ -12,6 +12,7 @@ from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
+from keras_perf.observation.short_fits import record_short_fit
 from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.input.seen_pipeline import SeenPipeline
@@ -74,6 +75,7 @@ class StepGapDetector(ObservingCallback):
         self._pipeline = SeenPipeline()
         self._described_ns: int | None = None
         self._examples_per_step: float | None = None
+        self._measured = False
         self._calls: Any = None
 
     def observation_begins(self, observation: Observation) -> None:
@@ -186,6 +188,7 @@ class StepGapDetector(ObservingCallback):
         interval = self._splitter.take(observation.trials.dispatch, final=final)
         if interval is None:
             return
+        self._measured = True
         if self._examples_per_step is None and observation.mid_epoch:
             self._count_examples(observation)
         values = interval_scalars(interval, self._examples_per_step)
@@ -206,6 +209,8 @@ class StepGapDetector(ObservingCallback):
         """Records events and what lay outside, and lets go of tf.data's model."""
         training = self._training
         self._record_sums(training)
+        if not (self._measured or aborted) and record_short_fit(training) > 1:
+            training.recording.needs_no_diagnosis(self.log_dir)
         if table := outliers_markdown(training.recording.facts.outliers.events):
             self.writer.text(training.step, "perf/events", table)
         self._pipeline.let_go()

@@ -20,7 +20,7 @@ from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule
 from keras_perf.observers.capture_windows.slow_steps import Throttle
-from keras_perf.observers.capture_windows.windows import Window, Windows
+from keras_perf.observers.capture_windows.windows import Window, Windows, say_missed
 from keras_perf.records.arguments import require_bool, require_int, require_number
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.settings import TRAIN_ON_BATCH
@@ -247,4 +247,4 @@ class WindowedProfiler(ObservingCallback, Director):
                 self._written.tell_what_was_read(wait=True)
                 missed = self._windows.missed(self._step, captured=self._captures.tried)
                 if missed and self._training.settings()["driver"]() != TRAIN_ON_BATCH:
-                    logger.warning("keras_perf: WindowedProfiler %s.", missed)
+                    say_missed(missed, self._training.model)

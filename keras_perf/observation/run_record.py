@@ -69,6 +69,10 @@ class Recording:
         if summary:
             self._summarized.add(log_dir)
 
+    def needs_no_diagnosis(self, log_dir: str) -> None:
+        """It would say what that of the `fit` before said."""
+        self._diagnosed.remove(log_dir)
+
     def learn(self, questions: Questions) -> None:
         """Asks others for facts; what fails, or cannot be true, stays as it was and is named."""
         found = answers(questions, self.not_known)

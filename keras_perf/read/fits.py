@@ -8,12 +8,13 @@ import os
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from keras_perf.files.any_path import AnyPath
+from keras_perf.files.any_path import AnyPath, size_and_time
 from keras_perf.read.event_files import NoRunError, first_events, logged_between, run_files
 from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.left_out import warn_left_out
@@ -153,7 +154,22 @@ def _age(fit: Fit) -> tuple[int, float]:
 
 
 def _beginning(path: AnyPath) -> tuple[FitIdentity, dict[str, Any]]:
-    """Who wrote it, and what a trial found: a file of a trial begins with it."""
+    """Who wrote it, and what a trial found: a file of a trial begins with it.
+
+    Of a local file that is as it was it is remembered: a loop may call `fit` a thousand times, and
+    each is told of those before it.
+    """
+    if isinstance(path, Path):
+        return _remembered(path, size_and_time(path))
+    return _read_beginning(path)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(path: Path, _as_it_is: tuple[int, float]) -> tuple[FitIdentity, dict[str, Any]]:
+    return _read_beginning(path)
+
+
+def _read_beginning(path: AnyPath) -> tuple[FitIdentity, dict[str, Any]]:
     identity, tried = None, {}
     for event in first_events(path):
         for value in event.summary.value:

@@ -55,8 +55,11 @@ def _short(path: str, start: str) -> str:
 
 
 def longest(reports: Sequence[RunReport]) -> RunReport:
-    """The one whose measured steps took longest: most of the program's time."""
-    return max(reports, key=_trained_ms)
+    """The one whose measured steps took longest: most of the program's time.
+
+    The last where none measured any: it knows of those before.
+    """
+    return max(reversed(reports), key=_trained_ms)
 
 
 def _trained_ms(report: RunReport) -> float:
@@ -90,11 +93,12 @@ def _told_of_fits(reports: Sequence[RunReport]) -> str:
     if len(reports) == 1:
         return f"{reports[0].diagnosis}\n{where([reports[0].name])}\n"
     shown = longest(reports)
-    return (
-        f"{len(reports)} fits:\n\n{RunsTable(reports)}\n"
-        f"The one that trained longest, {shown.name}:\n\n{shown.diagnosis}\n"
-        f"{where([each.name for each in reports])}\n"
-    )
+    told = f"The one that trained longest, {shown.name}:\n\n{shown.diagnosis}\n"
+    if not shown.summary.steps:
+        told = f"None measured a step. The last, {shown.name}:\n\n{shown.diagnosis}\n"
+    else:
+        told = f"{RunsTable(reports)}\n{told}"
+    return f"{len(reports)} fits:\n\n{told}{where([each.name for each in reports])}\n"
 
 
 def where(names: Sequence[str]) -> str:

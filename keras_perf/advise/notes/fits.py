@@ -13,6 +13,10 @@ HOW_TO_CHOOSE = (
 )
 
 
+SHOWN = 5
+"""So many are named; a loop may call `fit` thousands of times."""
+
+
 def fit_notes(training: Training) -> Iterator[str]:
     """A sentence or two each: which fit this is, what is newer, who wrote at the same time.
 
@@ -61,9 +65,10 @@ def _others(training: Training) -> list[Fit]:
 
 
 def _named(fits: Sequence[Fit]) -> str:
-    return ", ".join(
-        f"{fit.identity.name} of {fit.identity.started_at}{_ended(fit)}" for fit in fits
-    )
+    """The newest of them."""
+    left = len(fits) - SHOWN
+    names = [f"{fit.identity.name} of {fit.identity.started_at}{_ended(fit)}" for fit in fits]
+    return (f"{left:,} others, " if left > 0 else "") + ", ".join(names[-SHOWN:])
 
 
 def _ended(fit: Fit) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from typing import NamedTuple
+import weakref
+from typing import Any, NamedTuple
 
 from keras_perf.observers.capture_windows.schedule import CaptureSchedule
 from keras_perf.records.reasons.capture_reason import CaptureReason
+
+logger = logging.getLogger("keras_perf")
 
 NEVER = sys.maxsize
 
@@ -145,3 +149,13 @@ class Windows:
             f"{self.next_start} of a training and this one had {steps}. Lower warmup_steps or "
             "train longer"
         )
+
+
+_SAID_OF: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def say_missed(missed: str, model: Any) -> None:
+    """Once for each model: a loop may call `fit` thousands of times for a few steps."""
+    if model not in _SAID_OF:
+        _SAID_OF.add(model)
+        logger.warning("keras_perf: WindowedProfiler %s.", missed)

@@ -1,4 +1,7 @@
-"""Evaluations and predictions: the validations of a `fit`, calls of `evaluate` and `predict`."""
+"""Evaluations and predictions: the validations of a `fit`, calls of `evaluate` and `predict`.
+
+Calls of `fit` that are over before a step is measured are told likewise.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from keras_perf.records.shapes import count, each, fact, named, needed, number, 
 
 SECONDS = number(most=1e9)
 
-VALIDATION, EVALUATE, PREDICT = "validation", "evaluate", "predict"
+VALIDATION, EVALUATE, PREDICT, FIT = "validation", "evaluate", "predict", "fit"
 """Who calls: `fit`, or a user."""
 
 CALL_PARTS = (

@@ -16,7 +16,7 @@ from keras_perf.records.run.capture import Capture
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.inference import VALIDATION, EvaluateCalls, Inference, PredictCalls
+from keras_perf.records.run.inference import FIT, VALIDATION, EvaluateCalls, Inference, PredictCalls
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.json_form import keys_of, written
 from keras_perf.records.run.machine import Machine
@@ -146,7 +146,7 @@ class RunFacts:
     @property
     def calls_only(self) -> bool:
         """Nothing was trained: somebody called `evaluate` or `predict`."""
-        return bool(self.inference) and VALIDATION not in self.inference
+        return bool(self.inference) and not {VALIDATION, FIT} & set(self.inference)
 
     @property
     def xla_may_help(self) -> bool:

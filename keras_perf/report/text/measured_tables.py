@@ -11,7 +11,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import UNKNOWN, counted, in_form, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
-from keras_perf.records.run.inference import Inference
+from keras_perf.records.run.inference import FIT, Inference
 from keras_perf.records.run.times.outlier import cause_name
 from keras_perf.report.text.batch_sizes_table import BATCH_SIZES, HEADER, batch_size_rows
 from keras_perf.report.text.learning_rates_table import (
@@ -75,8 +75,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
         ]
         if rows:
             yield OWNERS, ["owner", "ms", "share"], rows
-    if summary.facts.inference:
-        yield INFERENCE, _INFERENCE_HEADER, [*map(_call_row, summary.facts.inference.items())]
+    if calls := [each for each in summary.facts.inference.items() if each[0] != FIT]:
+        yield INFERENCE, _INFERENCE_HEADER, [*map(_call_row, calls)]
     if summary.facts.input.stages:
         yield _stages(summary)
     if devices := summary.facts.gpu.device_memory:

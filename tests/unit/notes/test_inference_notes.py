@@ -200,3 +200,24 @@ def test_nothing_is_said_where_the_cost_was_not_measured_or_is_small():
     assert said("validation", COMPUTES | {"batch_size": 32}) == []
     shared = COMPUTES | {"steps_per_execution": 8}
     assert said("validation", shared, **TRIAL) == []
+
+
+def test_fits_of_a_few_steps_each_are_told_what_trains_without_an_input_pipeline():
+    """Also where their steps are not one for each call."""
+    parts = {"starting": 0.3, "compute": 0.1, "callbacks": 0.0, "compile": 0.5}
+    found = {
+        "calls": 20,
+        "executions": 80,
+        "steps": 80,
+        "spent_s": 0.9,
+        "parts_s": parts,
+        "examples": 640.0,
+    }
+    assert said("fit", found) == [
+        "`fit` was called 20 times, with 32 examples a call. Of at least 20 ms a call, 15 ms go "
+        "into making and ending an input pipeline: call model.train_on_batch(x, y), whose metrics "
+        "go on from call to call until model.reset_metrics(), or gather the data and call fit "
+        "less often."
+    ]
+    assert said("fit", found | {"calls": 9}) == []
+    assert said("fit", found | {"parts_s": parts | {"compute": 0.4}, "spent_s": 1.2}) == []

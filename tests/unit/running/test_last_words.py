@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from hand_built import write_fit
 
-from keras_perf.records.run.inference import PREDICT, Inference
+from keras_perf.records.run.inference import FIT, PREDICT, Inference
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.running.last_words import reports_of, told
 from keras_perf.write.reopened_run import ReopenedRun
@@ -69,3 +69,20 @@ def test_calls_alone_are_diagnosed_however_short(said):
 
 def test_fits_alone_say_nothing_of_calls(said):
     assert "evaluate" not in said(1).rpartition("Written to")[2]
+
+
+def test_of_fits_without_a_measured_step_the_last_is_shown_which_knows_of_all(tmp_path):
+    ended = []
+    for calls in range(1, 13):
+        log_dir = str(tmp_path / f"fit_{calls}")
+        parts_s = {"starting": 0.02 * calls, "compute": 0.001 * calls}
+        fits = Inference(calls, calls, calls, sum(parts_s.values()), parts_s)
+        ReopenedRun(log_dir).write(1, {}, RunFacts(inference={FIT: fits}).to_json())
+        ended.append(SimpleNamespace(log_dir=log_dir))
+    observed = SimpleNamespace(
+        fits=SimpleNamespace(ended=ended, started_in=str(tmp_path)),
+        calls=SimpleNamespace(log_dirs=[]),
+    )
+    text = told(reports_of(observed))
+    assert text.startswith("12 fits:\n\nNone measured a step. The last, fit_12:\n\ninconclusive")
+    assert "`fit` was called 12 times. Of at least 21 ms a call, 20 ms go" in text

@@ -16,6 +16,7 @@ from tensorboard.summary.writer import event_file_writer
 from keras_perf.analyse.training import UnknownFitError
 from keras_perf.cli.main import main
 from keras_perf.files.remote_path import RemotePath
+from keras_perf.read import fits
 from keras_perf.read.fits import fits_of
 from keras_perf.records.fit_identity import FitIdentity
 from keras_perf.records.run_names import worker_run
@@ -76,8 +77,8 @@ def test_the_sequence_goes_on_from_the_highest_that_is_there(tmp_path):
 
 
 def test_each_worker_has_a_sequence_of_its_own(tmp_path):
-    for number, fits in ((0, 2), (1, 1)):
-        for _ in range(fits):
+    for number, count in ((0, 2), (1, 1)):
+        for _ in range(count):
             write_between(tmp_path, 1.0, 2.0, worker_run(number))
     frame = list_fits(tmp_path)
     assert list(zip(frame["run"], frame["sequence"], strict=True)) == [
@@ -322,3 +323,25 @@ def test_a_worker_that_measured_no_step_is_in_no_table(tmp_path):
     write_between(tmp_path, 0.0, 100.0, worker_run(0))
     write_unmeasured(tmp_path, worker_run(1))
     assert [worker.number for worker in diagnose(tmp_path).summary.workers] == [0]
+
+
+def test_of_many_fits_the_newest_are_named(tmp_path):
+    write_between(tmp_path, 100.0, 200.0)
+    newer = [write_unmeasured(tmp_path) for _ in range(9)]
+    [note] = [note for note in diagnose(tmp_path).notes if note.startswith("Newer, but")]
+    assert "not what is shown: 4 others, " in note
+    assert [fit.id in note for fit in newer] == [False] * 4 + [True] * 5
+
+
+def test_who_wrote_a_file_is_read_again_only_where_the_file_has_changed(tmp_path, monkeypatch):
+    read = []
+    first_events = fits.first_events
+    monkeypatch.setattr(fits, "first_events", lambda path: read.append(path) or first_events(path))
+    writer = RunWriter(str(tmp_path))
+    for expected in (1, 1):
+        assert fits_of(tmp_path)["perf"][0].identity == writer.fit
+        assert len(read) == expected
+    writer.scalars(2, {"host/cpu_pct": 10.0}, wall_time=50.0)
+    writer.close()
+    assert fits_of(tmp_path)["perf"][0].identity == writer.fit
+    assert len(read) == 2
