@@ -60,8 +60,10 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         and _calls(stage) > 1.5
         and _takes_batches(name, situation)
     ]
-    # Examples of many lengths cannot be batched before they are cut or padded.
-    if not found or not situation.own_dataset or "padded_batch" in situation.facts.input.kinds:
+    # Examples of many lengths cannot be batched before they are cut, padded or put in buckets.
+    kinds = situation.facts.input.kinds
+    of_many_lengths = kinds and ("batch" not in kinds or "padded_batch" in kinds)
+    if not found or not situation.own_dataset or of_many_lengths:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)

@@ -308,10 +308,16 @@ def test_a_map_fused_with_its_batch_is_called_once_per_example():
     assert advice.evidence["calls_per_batch"] == 32.0
 
 
-def graph(*one_at_a_time: bool) -> dict[str, Any]:
-    """A dataset of so many maps."""
+def graph(*one_at_a_time: bool, batched: str = "batch") -> dict[str, Any]:
+    """A dataset of so many maps, and a batch."""
     maps = [{"kind": "map", "function": "mapped", "one_at_a_time": each} for each in one_at_a_time]
-    return {"dataset": {"chains": [[{"kind": "tensor_slice"}, *maps]]}}
+    return {"dataset": {"chains": [[{"kind": "tensor_slice"}, *maps, {"kind": batched}]]}}
+
+
+@pytest.mark.parametrize("batched", ["padded_batch", "group_by_window", "dense_to_ragged_batch"])
+def test_examples_of_many_lengths_are_not_batched_before_they_are_padded_or_in_buckets(batched):
+    assert batched_first(context=graph(False)) is not None
+    assert batched_first(context=graph(False, batched=batched)) is None
 
 
 def test_a_map_that_decodes_one_example_at_a_time_is_not_told_to_take_batches():
@@ -320,7 +326,8 @@ def test_a_map_that_decodes_one_example_at_a_time_is_not_told_to_take_batches():
 
 
 def test_a_map_that_nobody_wrote_as_inside_a_function_of_keras_is_left_alone():
-    unnamed = {"dataset": {"chains": [[{"kind": "tensor_slice"}, {"kind": "map"}]]}}
+    chain = [{"kind": kind} for kind in ("tensor_slice", "map", "batch")]
+    unnamed = {"dataset": {"chains": [chain]}}
     assert batched_first(context=unnamed) is None
     line = {"file": "train.py", "line": 3, "name": ""}
     unnamed["dataset"]["chains"][0][1]["source"] = line
