@@ -9,10 +9,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import keras
@@ -35,6 +36,7 @@ from bottlenecks import (
 
 from keras_perf.analyse.start_up_shares import start_up_time
 from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS
+from keras_perf.observers.sensors.host import HostReader
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.report.diagnosis import Diagnosis
 
@@ -109,34 +111,45 @@ def slowest_stage_ms(found: Diagnosis) -> float:
 # -- memory and start-up -----------------------------------------------------------------
 
 
+@contextmanager
+def memory_is_read() -> Iterator[Event]:
+    """Set each time that this process's memory was read; whoever waits for the next clears it."""
+    was_read, read = Event(), HostReader.read
+
+    def noting(reader: HostReader) -> dict[str, float]:
+        values = read(reader)
+        if PROCESS_MEMORY in values:
+            was_read.set()
+        return values
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(HostReader, "read", noting)
+        yield was_read
+
+
 class Keeps(keras.callbacks.Callback):
-    """Keeps half a MiB of each step, or of the newest one only; a step every so many seconds.
+    """Keeps half a MiB of each step, or of the newest one only; a step lasts until it is seen."""
 
-    What is late is made up for: growth over time is as even as over steps.
-    """
-
-    EVERY_S = 0.008
-
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, was_read: Event) -> None:
         super().__init__()
         self.kept: deque[Any] = deque(maxlen=most)
+        self.was_read = was_read
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        now = time.perf_counter()
-        self.due = self.due + self.EVERY_S if batch > WARMUP_STEPS else now
-        time.sleep(max(0.0, self.due - now))
         self.kept.append(np.ones(1 << 17, "float32"))
+        self.was_read.clear()
+        assert self.was_read.wait(60)
         MEASURED.append(0.5)
 
 
 @complaint(
     says="The memory of this process grows and does not level out",
     kind="memory of this process",
-    # The callback waits in the twin too, as long as steps are shorter than its rhythm.
+    # The callback waits in the twin too.
     twin=("callback-bound", *FAST),
     never=("parallel-map", "cache", "stable-shapes"),
     size=lambda found: found.summary.growth[PROCESS_MEMORY].mib_per_step,
-    # Half a minute of points in two seconds.
+    # Half a minute of points in a few seconds.
     patches={
         "keras_perf.observation.warmup_and_intervals.INTERVAL_S": 0.01,
         "keras_perf.observers.sensors.host.EVERY_S": 0.01,
@@ -144,8 +157,9 @@ class Keeps(keras.callbacks.Callback):
 )
 def memory_that_grows(callbacks: Callbacks, *, healthy: bool) -> None:
     """A callback keeps an array of every step."""
-    keeps = Keeps(1 if healthy else None)
-    mlp().fit(batches(300), verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
+    with memory_is_read() as was_read:
+        watched = [*callbacks, Keeps(1 if healthy else None, was_read)]
+        mlp().fit(batches(300), verbose=0, shuffle=False, callbacks=watched)
 
 
 class FirstSteps(Pause):
