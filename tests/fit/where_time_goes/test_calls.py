@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 import keras
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.advise.notes import inference
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.read.event_files import NoRunError
 from keras_perf.read.fits import fits_of
@@ -23,8 +25,9 @@ def facts_in(log_dir):
     return fits_of(log_dir)["perf"][-1].facts
 
 
-def slow(batches, slept, input_ms=10):
-    """Batches that are waited for, one after the other."""
+def slow(batches, slept):
+    """Batches that are waited for, one after the other, for longer than one is computed."""
+    input_ms = max(10.0, 6 * programs.paused_step_ms())
     return programs.unbuffered(programs.dataset(batches, input_ms=input_ms, slept=slept))
 
 
@@ -121,8 +124,9 @@ def test_evaluate_and_predict_of_a_user_s_are_split_and_named(tmp_path):
     gaps = kp.StepGapDetector(tmp_path)
     x, _ = programs.arrays(40)
     plain = network.evaluate(programs.dataset(30), verbose=0)
+    data = slow(30, slept)
     for _ in range(2):
-        watched = network.evaluate(slow(30, slept), verbose=0, callbacks=[gaps])
+        watched = network.evaluate(data, verbose=0, callbacks=[gaps])
     assert watched == plain
     assert_waited(facts_in(tmp_path).inference["evaluate"], slept)
     for row in range(12):
@@ -183,13 +187,39 @@ def test_an_evaluate_of_a_callback_s_is_counted_named_and_can_be_split(tmp_path)
     assert f"line {line}) called" in told
 
 
+class Fetches(keras.callbacks.Callback):
+    """Takes the time until the predict function of this model is given each batch."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.took_ms = []
+        network.make_predict_function()
+        function = network.predict_function
+
+        def timed(data):
+            self.took_ms.append(1e3 * (time.perf_counter() - self.begin))
+            return function(data)
+
+        network.predict_function = timed
+
+    def on_predict_batch_begin(self, batch, logs=None):
+        self.begin = time.perf_counter()
+
+
 @pytest.mark.timing
-def test_nothing_is_said_of_one_predict_of_many_batches(tmp_path):
+def test_nothing_is_said_of_one_predict_of_many_batches(tmp_path, monkeypatch):
     network, gaps = programs.model(), kp.StepGapDetector(tmp_path)
     x, y = programs.arrays(40)
-    network.predict(x, batch_size=1, verbose=0, callbacks=[gaps])
+    fetches = Fetches(network)
+    network.predict(x, batch_size=1, verbose=0, callbacks=[fetches, gaps])
     network.evaluate(x, y, batch_size=1, verbose=0, callbacks=[gaps])
-    assert facts_in(tmp_path).inference["predict"].steps == 320
+    predict = facts_in(tmp_path).inference["predict"]
+    assert predict.steps == 320
+    fetched_ms = np.mean(fetches.took_ms)
+    assert predict.per_step_ms("input_wait") == pytest.approx(fetched_ms, rel=0.5)
+    # To fetch a batch that is ready takes longer on a slow machine.
+    fetched_ms = max(inference.FETCHED_MS, 2 * fetched_ms)
+    monkeypatch.setattr(inference, "FETCHED_MS", fetched_ms)
     assert about_calls(tmp_path) == ([], [])
 
 
