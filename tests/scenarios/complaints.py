@@ -180,6 +180,17 @@ class FirstSteps(Pause):
 BUFFER, EXAMPLES, ROWS = 200, 240, 4
 
 
+def filling_ms() -> float:
+    """A wait for each element that makes filling the buffer much of a training on any machine.
+
+    Beside it the training traces, and computes its steps after pauses.
+    """
+    begin = time.perf_counter()
+    mlp().fit(batches(1), verbose=0, shuffle=False)
+    beside_ms = 1e3 * (time.perf_counter() - begin) + 2 * EXAMPLES / ROWS * paused_step_ms()
+    return max(2.5, 0.8 * beside_ms / BUFFER)
+
+
 @complaint(
     says="fills its buffer",
     kind="its buffer",
@@ -192,9 +203,10 @@ BUFFER, EXAMPLES, ROWS = 200, 240, 4
 )
 def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool) -> None:
     """A shuffle asks a slow map for many elements before it hands one on, in each epoch."""
+    ms = filling_ms()
 
     def arrived(x: np.ndarray) -> np.ndarray:
-        time.sleep(0.0025)
+        time.sleep(ms / 1e3)
         return x
 
     def mapped(x: Any, y: Any) -> Any:
@@ -202,7 +214,8 @@ def a_large_buffer_before_the_first_step(callbacks: Callbacks, *, healthy: bool)
 
     data = batches(EXAMPLES, rows=1).unbatch().map(mapped)
     data = data.shuffle(2 if healthy else BUFFER).batch(ROWS)
-    callbacks = [*callbacks, FirstSteps(12.0)]
+    # For longer than what a step's elements take.
+    callbacks = [*callbacks, FirstSteps(1.2 * ROWS * ms)]
     mlp().fit(data, epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
 
 
