@@ -11,6 +11,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observation.facts.model_facts import metrics_add_up
 from keras_perf.observation.of_fit import trials_of_fit
+from keras_perf.observers.steps_trial import steps_to_try
 from keras_perf.trials.backends import tensorflow_training
 from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
@@ -26,6 +27,8 @@ from keras_perf.trials.trying import tried_advice
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
+# On a busy machine a trace may take seconds.
+steps_to_try.SMALL_COST_S = 100.0
 
 
 def train(devices, log_dir, *, watched, steps_per_execution=1):

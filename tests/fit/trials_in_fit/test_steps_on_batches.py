@@ -137,6 +137,7 @@ def test_what_a_step_multiplies_is_counted(tmp_path):
 
 @pytest.mark.parametrize("drop_remainder", [False, True])
 @pytest.mark.parametrize("apply", [False, True])
+@pytest.mark.usefixtures("tracing_is_cheap")
 def test_trials_train_with_the_trace_that_there_is(apply, drop_remainder, tmp_path):
     how = {"drop_remainder": drop_remainder, "steps_per_execution": {"apply": apply}}
     ours, found = fit(tmp_path, Anneals(), network=annealed(), **how)
@@ -238,6 +239,7 @@ def test_a_batch_that_keras_changes_before_its_step_is_not_repeated():
         RepeatedFunction(network.train_function).prepare(flat)
 
 
+@pytest.mark.usefixtures("tracing_is_cheap")
 def test_data_without_weights_are_tried_where_they_say_so(tmp_path):
     network = model()
     data = dataset(STEPS).map(lambda x, y: (x, y, None))

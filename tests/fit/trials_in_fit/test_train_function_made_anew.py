@@ -70,6 +70,7 @@ def test_the_new_functions_trace_is_a_retrace(tmp_path):
     assert f"a callback rebuilt the train function {EPOCHS} times" in advice.reason
 
 
+@pytest.mark.usefixtures("tracing_is_cheap")
 def test_no_longer_execution_is_run_after_it(told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
     trained([kp.StepGapDetector(tmp_path), recommender, Unfreezes()])

@@ -63,6 +63,7 @@ def test_a_callbacks_time_is_its_own(n, tmp_path):
     assert found.recommendations[0].evidence["owner"] == "Outlasts.on_train_batch_end"
 
 
+@pytest.mark.usefixtures("tracing_is_cheap")
 def test_a_tiny_model_is_bound_by_dispatch(tmp_path):
     found = diagnose(tmp_path, data=programs.dataset(300), epochs=3)
     assert found.verdict == "dispatch-bound"
