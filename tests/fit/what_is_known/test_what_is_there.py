@@ -74,15 +74,32 @@ def test_so_it_is_of_batches_that_python_makes(tmp_path, kind, lengths, many):
 
 
 class Slow(keras.callbacks.Callback):
+    """Sleeps in every tenth batch, and keeps how long each call really took."""
+
+    def __init__(self):
+        super().__init__()
+        self.took_s = []
+
     def on_train_batch_end(self, batch, logs=None):
+        begin = time.perf_counter()
         if batch % 10 == 0:
             time.sleep(0.02)
+        self.took_s.append(time.perf_counter() - begin)
+
+
+def working_share(took):
+    """Of these calls, those that hold nine tenths of the time, as if they held all of it."""
+    held = np.cumsum(np.sort(took)[::-1]) / np.sum(took)
+    return np.interp(0.9, [0.0, *held], np.arange(len(took) + 1)) / 0.9 / len(took)
 
 
 @pytest.mark.timing
 def test_a_hook_that_works_rarely_is_known_to(tmp_path):
-    hooks = facts_of(tmp_path, dataset(STEPS), callbacks=[Slow()]).hooks
-    assert hooks["Slow.on_train_batch_end"].period == pytest.approx(10, abs=1)
+    slow = Slow()
+    found = facts_of(tmp_path, dataset(STEPS), callbacks=[slow]).hooks["Slow.on_train_batch_end"]
+    # Ten, but for sleeps that a busy machine makes far longer than the others.
+    period = 1 / working_share(slow.took_s[-found.times :])
+    assert found.period == pytest.approx(period, abs=1)
 
 
 class Ones(keras.utils.PyDataset):
