@@ -156,6 +156,28 @@ class Outlasts(keras.callbacks.Callback):
         self.slept_ms.append(1e3 * (self.begin - end))
 
 
+class Stalls(keras.callbacks.Callback):
+    """Sleeps once, for as long as twenty executions before it took, on whatever machine.
+
+    In one epoch, after this batch or the next of which Keras tells. `slept_ms` is how long it
+    really was.
+    """
+
+    def __init__(self, batch, epoch):
+        super().__init__()
+        self.when, self.ends, self.slept_ms = (epoch, batch), [], 0.0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.ends.append(time.perf_counter())
+        if self.when and (self.epoch, batch) >= self.when:
+            self.when = None
+            time.sleep(max(0.06, 20 * np.median(np.diff(self.ends))))
+            self.slept_ms = 1e3 * (time.perf_counter() - self.ends[-1])
+
+
 class Diary(keras.callbacks.Callback):
     """Writes down every hook it is given; declares that it only looks."""
 

@@ -15,8 +15,6 @@ from keras_perf.read.fits import fits_of
 
 pytestmark = pytest.mark.timing
 
-STALL_S = 0.06
-
 
 def trained(log_dir, callbacks=(), *, data=None, model=None, **arguments):
     network = programs.model() if model is None else model
@@ -52,27 +50,27 @@ class Now(keras.callbacks.Callback):
 
 
 def test_a_callback_that_is_slow_once_is_named_with_its_step(tmp_path):
-    slow = Now(30, 1, lambda: time.sleep(STALL_S))
+    slow = programs.Stalls(30, 1)
     scalars, context = trained(tmp_path, [slow], epochs=2)
-    found = [e for e in events(context, "callback") if e["excess_ms"] > 0.8e3 * STALL_S]
-    assert [event["owner"] for event in found] == ["Now.on_train_batch_end"]
+    found = [e for e in events(context, "callback") if e["excess_ms"] > 0.8 * slow.slept_ms]
+    assert [event["owner"] for event in found] == ["Stalls.on_train_batch_end"]
     assert found[0]["step"] == 90
     logged = scalars[(scalars["tag"] == "perf_outliers/callback_ms") & (scalars["step"] == 90)]
     assert logged["value"].iloc[0] == pytest.approx(found[0]["excess_ms"], rel=1e-3)
 
 
 def test_a_hook_in_a_list_inside_the_list_is_named(tmp_path):
-    slow = Now(30, 1, lambda: time.sleep(STALL_S))
+    slow = programs.Stalls(30, 1)
     network = programs.model()
     inner = keras.callbacks.CallbackList([slow], model=network)
     _, context = trained(tmp_path, [inner], model=network, epochs=2)
-    assert "Now.on_train_batch_end" in {event["owner"] for event in context["events"]}
+    assert "Stalls.on_train_batch_end" in {event["owner"] for event in context["events"]}
 
 
 @programs.needs_gap_times
 @pytest.mark.parametrize("n", [1, 4])
 def test_one_slow_batch_is_an_input_stall(n, tmp_path):
-    stall_s = max(STALL_S, 0.03 * programs.usual_step_ms(steps_per_execution=n))
+    stall_s = max(0.06, 0.03 * programs.usual_step_ms(steps_per_execution=n))
     slept_ms = []
 
     def wait(place):
@@ -167,7 +165,7 @@ def test_what_lies_between_epochs_and_the_steps_is_the_whole_training(tmp_path):
 
 def test_training_that_stops_early_keeps_its_events(tmp_path):
     stop = keras.callbacks.EarlyStopping("loss", patience=0, min_delta=np.inf, mode="min")
-    slow = Now(30, 0, lambda: time.sleep(STALL_S))
+    slow = programs.Stalls(30, 0)
     _, context = trained(tmp_path, [slow, stop], epochs=5)
     assert 30 in {event["step"] for event in context["events"]}
     assert context["outside"]["epoch_gaps"] == 2
@@ -180,7 +178,7 @@ def test_an_exception_keeps_the_events_before_it(tmp_path):
     def stop():
         raise StoppedError
 
-    slow = Now(30, 0, lambda: time.sleep(STALL_S))
+    slow = programs.Stalls(30, 0)
     with pytest.raises(StoppedError):
         trained(tmp_path, [slow, Now(50, 0, stop)])
     context = fits_of(tmp_path)["perf"][-1].facts.to_json()
@@ -210,7 +208,7 @@ def test_the_progress_bar_has_its_own_time(tmp_path):
 def test_parts_tile_the_step_and_events_are_found_whatever_the_settings(
     policy, arguments, tmp_path
 ):
-    slow = Now(35, 1, lambda: time.sleep(2 * STALL_S))
+    slow = programs.Stalls(35, 1)
     keras.mixed_precision.set_global_policy(policy)
     try:
         network = programs.model(optimizer="sgd", **arguments)
@@ -228,11 +226,11 @@ def test_parts_tile_the_step_and_events_are_found_whatever_the_settings(
     found = kp.diagnose(tmp_path)
     parts = [ms for part, ms in found.breakdown.items() if part != "step"]
     assert np.nansum(parts) == pytest.approx(found.breakdown["step"])
-    assert "Now.on_train_batch_end" in {event.owner for event in found.events}
+    assert "Stalls.on_train_batch_end" in {event.owner for event in found.events}
 
 
 def test_the_worst_are_a_table_in_the_text_tab(tmp_path):
-    trained(tmp_path, [Now(30, 1, lambda: time.sleep(STALL_S))], epochs=2)
+    trained(tmp_path, [programs.Stalls(30, 1)], epochs=2)
     [path] = (tmp_path / "perf").glob("events.out.tfevents.*")
     texts = {
         value.tag: value.tensor.string_val[0].decode()
@@ -241,6 +239,6 @@ def test_the_worst_are_a_table_in_the_text_tab(tmp_path):
         if value.metadata.plugin_data.plugin_name == "text"
     }
     assert (
-        "| One callback's hook took most of it. Now.on_train_batch_end | 90 |"
+        "| One callback's hook took most of it. Stalls.on_train_batch_end | 90 |"
         in (texts["perf/events"])
     )
