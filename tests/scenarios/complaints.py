@@ -113,7 +113,7 @@ def slowest_stage_ms(found: Diagnosis) -> float:
 
 @contextmanager
 def memory_is_read() -> Iterator[Event]:
-    """Set each time that this process's memory was read; whoever waits for the next clears it."""
+    """Set each time that this process's memory was read, for `until_read`."""
     was_read, read = Event(), HostReader.read
 
     def noting(reader: HostReader) -> dict[str, float]:
@@ -127,6 +127,13 @@ def memory_is_read() -> Iterator[Event]:
         yield was_read
 
 
+def until_read(was_read: Event, times: int = 1) -> None:
+    """Waits until it was read so many times more, however late the reading thread is."""
+    for _ in range(times):
+        was_read.clear()
+        assert was_read.wait(60)
+
+
 class Keeps(keras.callbacks.Callback):
     """Keeps half a MiB of each step, or of the newest one only; a step lasts until it is seen."""
 
@@ -137,8 +144,7 @@ class Keeps(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.kept.append(np.ones(1 << 17, "float32"))
-        self.was_read.clear()
-        assert self.was_read.wait(60)
+        until_read(self.was_read)
         MEASURED.append(0.5)
 
 

@@ -6,13 +6,14 @@ import gc
 import time
 from collections import deque
 from collections.abc import Callable
+from threading import Event
 from typing import Any, ClassVar
 
 import keras
 import numpy as np
 import tensorflow as tf
 from bottlenecks import MEASURED, Callbacks, batches, layers, measured, mlp, unbuffered
-from complaints import COMPLAINTS, FAST, complaint, long_ms
+from complaints import COMPLAINTS, FAST, complaint, long_ms, memory_is_read, until_read
 
 from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.start_up_shares import start_up_time
@@ -322,22 +323,22 @@ def where_epochs_end_mib(found: Diagnosis) -> float:
 class KeepsAtEnds(keras.callbacks.Callback):
     """Keeps 16 MiB of each epoch, or of the newest one only.
 
-    A step takes longer than an interval, so that memory is known after each, and an epoch ends
-    once it was read several times, however late the reading thread comes to its turn.
+    A step lasts until memory was read, and an epoch ends once it was several times.
     """
 
-    STEPS, STEP_S, END_S, MIB = 16, 0.016, 0.15, 16
+    STEPS, READS, MIB = 16, 10, 16
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, was_read: Event) -> None:
         super().__init__()
         self.kept: deque[Any] = deque(maxlen=most)
+        self.was_read = was_read
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        time.sleep(self.STEP_S)
+        until_read(self.was_read)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.kept.append(np.ones(self.MIB << 18, "float32"))
-        time.sleep(self.END_S)
+        until_read(self.was_read, self.READS)
         MEASURED.append(self.MIB / self.STEPS)
 
 
@@ -355,6 +356,7 @@ def memory_that_grows_from_epoch_to_epoch(callbacks: Callbacks, *, healthy: bool
     """A callback keeps an array of every epoch."""
     # What an earlier program has kept goes now, and not while this one trains.
     gc.collect()
-    keeps = KeepsAtEnds(1 if healthy else None)
     data = batches(KeepsAtEnds.STEPS)
-    mlp().fit(data, epochs=16, verbose=0, shuffle=False, callbacks=[*callbacks, keeps])
+    with memory_is_read() as was_read:
+        watched = [*callbacks, KeepsAtEnds(1 if healthy else None, was_read)]
+        mlp().fit(data, epochs=16, verbose=0, shuffle=False, callbacks=watched)
