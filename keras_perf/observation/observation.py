@@ -176,8 +176,11 @@ class Observation(ObservedTraining):
             may_have_compiled: the last execution, if steady, may have compiled for its shape.
         """
         self.timeline.flush(missing_steps, may_have_compiled=may_have_compiled)
+        begin = self.now()
         self._end_stretch(pending_gaps)
         self.audience.tell("epoch_ends", validates=validates)
+        # A capture may be saved meanwhile, which is nothing that training would do.
+        self.timeline.observed_ns(self.now() - begin)
 
     def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:
         """Gives back what the driver took, writes what is left; again calls do nothing.

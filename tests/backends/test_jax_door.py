@@ -1,6 +1,8 @@
 """The door to JAX's profiler, where a capture cannot be saved."""
 
+import os
 import resource
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,3 +58,14 @@ def test_the_capture_that_jax_runs_can_be_seen(tmp_path):
         )
     jax_door.stop()
     assert state.profile_session is None
+
+
+def test_a_capture_is_saved_without_the_copy_that_nobody_reads(tmp_path):
+    """Canary for `jax_door`; where JAX has other names, all is saved."""
+    jax_door.start(str(tmp_path))
+    [alone] = os.listdir(jax_door.stop().folder)
+    assert alone.endswith(".xplane.pb")
+    jax_door.start(str(tmp_path))
+    saves = SimpleNamespace(stop_and_export=profiler._profile_state.profile_session.stop_and_export)
+    profiler._profile_state.profile_session = saves
+    assert len(os.listdir(jax_door.stop().folder)) == 2

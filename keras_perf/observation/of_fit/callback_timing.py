@@ -157,10 +157,9 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: Any = None) -> None:
         """Forwards, after the epoch's last execution has been closed; then all is timed."""
-        begin = self._now()
         if self._observation is not None:
             self._observation.epoch_ends(validates=True)
-        self._timeline.validates(begin)
+        self._timeline.validates(self._now())
         self._forward("on_test_begin", logs)
         observation, self._validation = self._observation, None
         if observation is not None and not observation.answers.left:

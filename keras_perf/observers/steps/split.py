@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from statistics import quantiles
 
+from keras_perf.observers.steps.computing import computing_ms
 from keras_perf.observers.steps.input.gap_times import GAP_HISTORY, fetches_of
 from keras_perf.observers.steps.input.measured_waits import (
     Measured,
@@ -151,10 +152,7 @@ class Splitter:
         self.waits = {} if measured is None else measured.waits
         if measured is not None:
             known = [e for e in self._recent if e.first_step in self.waits]
-            self._computing_ms.extend(
-                max(0, e.ready_ns - e.begin_ns - self.waits[e.first_step]) / e.steps / 1e6
-                for e in known
-            )
+            self._computing_ms.extend(computing_ms(known, self.waits))
             self._measured_inside += self._stretch_inside
             self._wait += measured.wait_share * self._stretch_inside
             self._share = self._wait / max(1, self._measured_inside)

@@ -189,6 +189,11 @@ class Timeline:
         if self._gap is not None and found is not None:
             self._gap.validated_ns = round(1e9 * found.executing_s)
 
+    def observed_ns(self, spent: int) -> None:
+        """So much of the time since the epoch's last execution is the observer's, and nobody's."""
+        if self._gap is not None:
+            self._gap.begin += spent
+
     def keep_input(self) -> None:
         """The executions that follow read on from the iterator of those before."""
         if self._gap is not None:

@@ -315,3 +315,29 @@ def test_the_session_that_python_runs_can_be_seen(tmp_path):
         assert profiler_v2._profiler is not None
     finally:
         tf.profiler.experimental.stop(save=False)
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_what_saving_a_capture_takes_is_nothing_that_lies_between_epochs(
+    validated, monkeypatch, tmp_path
+):
+    network, data = programs.model(), programs.dataset(20)
+    settings = {"epochs": 2, "verbose": 0, "shuffle": False}
+    if validated:
+        settings["validation_data"] = programs.dataset(3, 2)
+    begin = time.perf_counter()
+    network.fit(data, **settings)
+    longer_s = 3 * (time.perf_counter() - begin)
+    stop = profiler_door.stop
+
+    def stops():
+        time.sleep(longer_s)
+        return stop()
+
+    monkeypatch.setattr(profiler_door, "stop", stops)
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=2, active_steps=18)
+    network.fit(data, callbacks=[profiler, kp.StepGapDetector(tmp_path)], **settings)
+    facts = kp.diagnose(tmp_path).summary.facts
+    [capture] = facts.captures
+    assert capture.stop_s >= longer_s
+    assert facts.outside.epoch_rest_s + facts.outside.validation_s < longer_s

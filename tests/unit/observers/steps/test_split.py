@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keras_perf.observers.steps.computing import computing_ms
 from keras_perf.observers.steps.input.gap_times import GAP_HISTORY
 from keras_perf.observers.steps.input.measured_waits import timed_waits
 from keras_perf.observers.steps.known_dispatch import KnownDispatch
@@ -794,10 +795,23 @@ def test_the_quickest_tenth_tells_what_a_step_takes_undisturbed():
     for place in range(41):
         # Waiting for input is not in it; every fifth execution is kept from nothing.
         disturbed = 300 if place % 5 else 0
-        splitter.add(loop.run(2, wait=1000, compute=100 + disturbed))
+        splitter.add(loop.run(2, wait=1000, compute=100 + disturbed, host=1))
     assert splitter.undisturbed_ms is None
     splitter.close_stretch(loop.gaps)
     assert splitter.undisturbed_ms == pytest.approx(0.1)
+
+
+def test_of_executions_that_are_found_done_together_none_is_the_quickest():
+    """The host runs ahead, and another thread notices late that the device is done."""
+    executions = []
+    for place in range(32):
+        # Each takes 100; of four the first is noticed with the last.
+        begin = 400 * (place // 4) + (400 if place % 4 else 0)
+        ready = 400 * (place // 4) + 400
+        executions.append(Execution(place, 1, Kind.STEADY, 1000 * begin, 0, 1000 * ready, 0))
+    assert [*computing_ms(executions, dict.fromkeys(range(32), 0))] == [0.1] * 32
+    apart = [each._replace(begin_ns=each.begin_ns - 1) for each in executions]
+    assert min(computing_ms(apart, dict.fromkeys(range(32), 0))) < 0.001
 
 
 def test_of_few_executions_the_quickest_say_nothing():

@@ -244,6 +244,20 @@ def test_validation_had_all_the_time_since_the_epochs_last_execution(timeline):
     assert (gap.total_ns, gap.rest_ns) == (62, 7)
 
 
+def test_what_observes_at_an_epoch_s_end_has_no_part_in_the_gap(timeline):
+    timeline.observed_ns(1000)
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.observed_ns(1000)
+    timeline.validates(1130)
+    timeline.outside(VALIDATION, None, 1150)
+    timeline.outside("Mine.on_epoch_end", 1150, 1160)
+    execute(timeline, 1200)
+    [gap] = timeline.take_epoch_gaps()
+    assert (gap.total_ns, gap.validation_ns, gap.unvalidated_ns) == (82, 32, 12)
+    assert gap.rest_ns == 40
+
+
 def test_after_an_execution_that_found_no_data_the_gap_begins_where_that_was_tried(timeline):
     execute(timeline, 100)
     timeline.begin(120, 121, 1, 1, Kind.STEADY)
