@@ -12,7 +12,7 @@ from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.failure_line import harmless
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.observation import Observation
-from keras_perf.observation.short_fits import record_short_fit
+from keras_perf.observation.short_fits import is_worth_a_line, record_short_fit
 from keras_perf.observers.steps.calls.call_scalars import call_scalars
 from keras_perf.observers.steps.hook_rhythm import HookTimes
 from keras_perf.observers.steps.input.seen_pipeline import SeenPipeline
@@ -45,7 +45,8 @@ class StepGapDetector(ObservingCallback):
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         summary: when training ends, four lines at most on standard error (in a notebook below the
-            cell): the verdict, the best advice, where to look.
+            cell): the verdict, the best advice, where to look. Of a model's fits that are too short
+            for a step to be measured, they are of the first, the tenth, the hundredth.
 
     Raises:
         TypeError, ValueError, OSError: a wrong argument, or `log_dir` cannot be written.
@@ -64,7 +65,7 @@ class StepGapDetector(ObservingCallback):
 
     def __init__(self, log_dir: str | os.PathLike[str], *, summary: bool = True) -> None:
         super().__init__(log_dir)
-        self.summary = require_bool("summary", summary)
+        self.summary, self._short_fits = require_bool("summary", summary), 0
         self._forget()
 
     def _forget(self) -> None:
@@ -209,11 +210,18 @@ class StepGapDetector(ObservingCallback):
         """Records events and what lay outside, and lets go of tf.data's model."""
         training = self._training
         self._record_sums(training)
-        if not (self._measured or aborted) and record_short_fit(training) > 1:
-            training.recording.needs_no_diagnosis(self.log_dir)
         if table := outliers_markdown(training.recording.facts.outliers.events):
             self.writer.text(training.step, "perf/events", table)
         self._pipeline.let_go()
+        if not (self._measured or aborted):
+            self._record_short_fit(training)
+
+    def _record_short_fit(self, training: Observation) -> None:
+        """What is told of one is not told of the next one again."""
+        calls, told_before = record_short_fit(training), self._short_fits
+        self._short_fits = calls
+        if calls > 1 and not is_worth_a_line(calls):
+            training.recording.says_nothing(self.log_dir, diagnoses=not told_before)
 
     def _record_sums(self, observation: Observation) -> None:
         recording = observation.recording

@@ -78,7 +78,10 @@ def _save(staging: str) -> None:
         from jax._src.profiler import _profile_state
 
         stop, forget = _profile_state.profile_session.stop, _profile_state.reset
+        ours = _profile_state.log_dir == staging
     except (ImportError, AttributeError):
+        ours = False
+    if not ours:
         jax.profiler.stop_trace()
         return
     with _profile_state.lock:

@@ -176,10 +176,16 @@ class Observation(ObservedTraining):
             may_have_compiled: the last execution, if steady, may have compiled for its shape.
         """
         self.timeline.flush(missing_steps, may_have_compiled=may_have_compiled)
+        self.tell_between_epochs(lambda: self._end_stretch(pending_gaps), validates=validates)
+
+    def tell_between_epochs(self, before: Callable[[], None], *, validates: bool) -> None:
+        """Does `before` and tells that steps have ended; what it takes is no time of the gap's.
+
+        A capture may be saved meanwhile, which is nothing that training would do.
+        """
         begin = self.now()
-        self._end_stretch(pending_gaps)
+        before()
         self.audience.tell("epoch_ends", validates=validates)
-        # A capture may be saved meanwhile, which is nothing that training would do.
         self.timeline.observed_ns(self.now() - begin)
 
     def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:

@@ -69,9 +69,11 @@ class Recording:
         if summary:
             self._summarized.add(log_dir)
 
-    def needs_no_diagnosis(self, log_dir: str) -> None:
-        """It would say what that of the `fit` before said."""
-        self._diagnosed.remove(log_dir)
+    def says_nothing(self, log_dir: str, *, diagnoses: bool) -> None:
+        """Prints no summary at the end of this `fit`; writes a diagnosis all the same or not."""
+        self._summarized.discard(log_dir)
+        if not diagnoses:
+            self._diagnosed.remove(log_dir)
 
     def learn(self, questions: Questions) -> None:
         """Asks others for facts; what fails, or cannot be true, stays as it was and is named."""

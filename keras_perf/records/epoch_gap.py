@@ -36,6 +36,9 @@ class EpochGap(NamedTuple):
     """Of validation's, before its first hook: there the last one's iterator may end."""
     hooked_ns: int = 0
     """Of what has no owner, callbacks' hooks before the next epoch's first batch."""
+    observed_ns: int = 0
+    """What observes training was at work for so long; it is in no part of the gap, which begins so
+    much later."""
 
     @property
     def total_ns(self) -> int:

@@ -66,9 +66,10 @@ def _others(training: Training) -> list[Fit]:
 
 def _named(fits: Sequence[Fit]) -> str:
     """The newest of them."""
-    left = len(fits) - SHOWN
-    names = [f"{fit.identity.name} of {fit.identity.started_at}{_ended(fit)}" for fit in fits]
-    return (f"{left:,} others, " if left > 0 else "") + ", ".join(names[-SHOWN:])
+    shown = fits if len(fits) <= SHOWN + 1 else fits[-SHOWN:]
+    left = len(fits) - len(shown)
+    names = [f"{fit.identity.name} of {fit.identity.started_at}{_ended(fit)}" for fit in shown]
+    return ", ".join([f"{left:,} others"] * bool(left) + names)
 
 
 def _ended(fit: Fit) -> str:

@@ -52,6 +52,7 @@ def notes_on_calls(summary: Summary, advised: Collection[str] = ()) -> Iterator[
         who = "Validation" if kind == VALIDATION else f"`{kind}`"
         yield from _loop(kind, found)
         if kind == FIT:
+            yield from _tracing(who, found)
             continue
         if kind != VALIDATION or "faster-validation" not in advised:
             yield from _input(kind, who, found, summary.facts.pool)
@@ -64,7 +65,8 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
     """Calls of one batch each, which cost far more than the batch."""
     spent_s = found.spent_s - found.parts_s.get("compile", 0.0)
     beside_s = sum(found.parts_s.get(part, 0.0) for part in _making_a_pipeline(found))
-    if not _is_a_loop(kind, found) or beside_s <= MOSTLY * spent_s:
+    traced_again = kind == FIT and found.traces > MOSTLY * found.calls
+    if not _is_a_loop(kind, found) or beside_s <= MOSTLY * spent_s or traced_again:
         return
     each = found.examples / found.calls if found.examples else None
     rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call" if each else ""

@@ -21,6 +21,8 @@ _MAKES_CHECKS = tuple(
         ("framework", ""),
         ("util", ""),
         ("ops", "check_ops.py"),
+        ("ops", "cond.py"),
+        ("ops", "cond_v2.py"),
         ("ops", "control_flow_assert.py"),
         ("ops", "gen_logging_ops.py"),
     )
@@ -60,15 +62,20 @@ def _checks(graph: Any) -> Iterator[Any]:
 
     Those of functions have no public name; without the private one no check in them is found.
     """
-    yield from (each for each in graph.get_operations() if each.type == CHECK)
-    for function in getattr(graph, "_functions", {}).values():
-        if (inner := getattr(function, "graph", None)) is not None:
-            yield from _checks(inner)
+    pending, seen = [graph], set[int]()
+    while pending:
+        graph = pending.pop()
+        if id(graph) in seen:
+            continue
+        seen.add(id(graph))
+        yield from (each for each in graph.get_operations() if each.type == CHECK)
+        functions = getattr(graph, "_functions", {}).values()
+        pending += filter(None, (getattr(each, "graph", None) for each in functions))
 
 
 def _is_asked_for(operation: Any) -> bool:
     """The user's code calls what checks, and no function of a library that does so by itself."""
-    for frame in reversed(operation.traceback):
+    for frame in reversed(operation.traceback or ()):
         if not frame.filename.startswith(LIBRARIES):
             return True
         if not any(each in frame.filename for each in _MAKES_CHECKS):

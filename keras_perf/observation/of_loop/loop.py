@@ -207,7 +207,7 @@ class LoopObservation(Observation):
         if self.mid_epoch:
             self._stretch_of_calls_ends(validates=validates)
         elif validates:
-            self.audience.tell("epoch_ends", validates=True)
+            self.tell_between_epochs(lambda: None, validates=True)
         if validates:
             self.timeline.validates()
         self.audience.tell("phase_begins", Phase.VALIDATION if validates else Phase.BETWEEN)

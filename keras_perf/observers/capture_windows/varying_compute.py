@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from statistics import median, quantiles
 
+from keras_perf.observers.steps.computing import computing_ms
 from keras_perf.records.execution import Execution
 
 DISTURBED = 2.5
@@ -40,13 +41,13 @@ class VaryingCompute:
             executions: the next ones, steady.
             waits: first step → nanoseconds that it waited for its input, as far as known.
         """
-        for each in executions:
+        known = [each for each in executions if each.first_step in waits and not each.collector_ns]
+        for each, step_ms in zip(known, computing_ms(known, waits), strict=True):
             if each.steps != self._steps:
                 # Others are not alike.
                 self._newest_ns.clear()
                 self._steps = each.steps
-            if each.first_step in waits and not each.collector_ns:
-                self._newest_ns.append(max(1, each.inside_ns - waits[each.first_step]))
+            self._newest_ns.append(max(1.0, 1e6 * step_ms * each.steps))
         if not self.enough:
             return 0.0
         times = median(self._newest_ns) / quantiles(self._newest_ns, n=10)[0]

@@ -151,11 +151,12 @@ class Windows:
         )
 
 
-_SAID_OF: weakref.WeakSet[Any] = weakref.WeakSet()
+_SAID_OF: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
 
 def say_missed(missed: str, model: Any) -> None:
-    """Once for each model: a loop may call `fit` thousands of times for a few steps."""
-    if model not in _SAID_OF:
-        _SAID_OF.add(model)
+    """Once for each model, whatever its steps: a loop may call `fit` thousands of times."""
+    said, window = _SAID_OF.setdefault(model, set()), missed.partition(" and this one had")[0]
+    if window not in said:
+        said.add(window)
         logger.warning("keras_perf: WindowedProfiler %s.", missed)

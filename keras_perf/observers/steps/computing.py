@@ -19,9 +19,11 @@ def computing_ms(executions: Sequence[Execution], waits: Mapping[int, int]) -> I
         waits: first step → input wait in nanoseconds.
     """
     together: list[Execution] = []
-    for execution in executions:
+    for place, execution in enumerate(executions):
         runs_ahead = together and execution.begin_ns == together[-1].ready_ns
-        if together and not (runs_ahead and len(together) < NOTICED_TOGETHER):
+        # What is left over is no group of its own.
+        full = len(together) >= NOTICED_TOGETHER <= len(executions) - place
+        if together and (full or not runs_ahead):
             yield from _mean_ms(together, waits)
             together = []
         together.append(execution)
@@ -31,4 +33,4 @@ def computing_ms(executions: Sequence[Execution], waits: Mapping[int, int]) -> I
 def _mean_ms(executions: Sequence[Execution], waits: Mapping[int, int]) -> list[float]:
     computed = sum(max(0, e.ready_ns - e.begin_ns - waits[e.first_step]) for e in executions)
     steps = sum(e.steps for e in executions)
-    return [computed / steps / 1e6] * len(executions) if steps else []
+    return [computed / max(1, steps) / 1e6] * len(executions)

@@ -83,7 +83,8 @@ class Splitter:
 
         Milliseconds without input wait; a tenth of the executions took no more. None of too few.
 
-        What it cannot see: what disturbs all executions alike.
+        What it cannot see: what disturbs all executions alike; where the host runs ahead of them,
+        what disturbs one in thirty.
         """
         if len(self._computing_ms) < ENOUGH_EXECUTIONS:
             return None

@@ -193,6 +193,7 @@ class Timeline:
         """So much of the time since the epoch's last execution is the observer's, and nobody's."""
         if self._gap is not None:
             self._gap.begin += spent
+            self._gap.observed_ns += spent
 
     def keep_input(self) -> None:
         """The executions that follow read on from the iterator of those before."""

@@ -184,12 +184,22 @@ class Watched(keras.layers.Layer):
     def call(self, x):
         tf.print(tf.shape(x), output_stream=f"file://{os.devnull}")
         tf.debugging.assert_all_finite(x, "not finite")
-        tf.debugging.assert_greater(tf.shape(x)[0], 0)
+        self.check(x)
         return tf.ensure_shape(tf.py_function(lambda values: values, [x], tf.float32), x.shape)
 
 
-def test_what_a_step_does_beside_training_is_known(tmp_path):
-    network = keras.Sequential([keras.layers.Input((8,)), Watched(), keras.layers.Dense(1)])
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda x: tf.debugging.assert_greater(tf.shape(x)[0], 0),
+        # TensorFlow checks other numbers than whole ones within a condition.
+        lambda x: tf.debugging.assert_greater(x, -1e9),
+    ],
+)
+def test_what_a_step_does_beside_training_is_known(check, tmp_path):
+    watched = Watched()
+    watched.check = check
+    network = keras.Sequential([keras.layers.Input((8,)), watched, keras.layers.Dense(1)])
     network.compile("sgd", "mse", jit_compile=False)
     callbacks = [kp.StepGapDetector(tmp_path)]
     network.fit(dataset(STEPS), verbose=0, shuffle=False, callbacks=callbacks)

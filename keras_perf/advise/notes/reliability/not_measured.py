@@ -10,6 +10,7 @@ from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.inference import FIT
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.settings import SAMPLE_GPUS, TRAIN_ON_BATCH
 
@@ -77,6 +78,9 @@ def why_no_step(facts: RunFacts) -> str:
             "train_on_batch, where nothing tells what steps wait for. Train with model.fit; with "
             "TensorFlow a loop of your own is observed with LoopMonitor."
         )
+    short = facts.inference.get(FIT)
+    if short is not None and short.calls > 1:
+        return f"no step was measured: each of {short.calls:,} fits ended within its warm-up."
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
     return (
         f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "

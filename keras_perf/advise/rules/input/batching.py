@@ -16,6 +16,9 @@ CALL_MS = 0.012
 """What a map's function costs per call beyond its work, as tf.data counts it: a map that doubles
 two numbers, 2048 times per batch, took 9 to 15 µs on one core of a shared server CPU."""
 
+OF_MANY_LENGTHS = {"padded_batch", "group_by_window", "dense_to_ragged"}
+"""Kinds of stages that make batches of examples which have no shape in common."""
+
 MOSTLY_CALLS = 4.0
 """A map that takes more than so many times the cost of a call is mostly work. One that takes less
 may be nothing but calls: they took 35 to 50 µs on a core half as fast, and 50 to 70 where a line of
@@ -61,8 +64,7 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         and _takes_batches(name, situation)
     ]
     # Examples of many lengths cannot be batched before they are cut, padded or put in buckets.
-    kinds = situation.facts.input.kinds
-    of_many_lengths = kinds and ("batch" not in kinds or "padded_batch" in kinds)
+    of_many_lengths = situation.facts.input.kinds & OF_MANY_LENGTHS
     if not found or not situation.own_dataset or of_many_lengths:
         return None
     name, stage = max(found, key=lambda item: model.stages[item[0]])

@@ -40,18 +40,18 @@ def rows_of_batches(data: Any, batch_size: Any, steps: Any = None) -> int | None
 
 
 def mean_rows(data: Any, batch_size: Any, steps: Any = None) -> float | None:
-    """Examples of a batch on average, as training gets it; None where that is not certain.
+    """Examples of a batch on average, as training gets it; None where stages may change it.
 
-    Arguments as of `rows_of_batches`. Of a dataset whose last batch may be smaller it is what the
-    others have, and only stages that pass batches on as they are may follow the one that makes
-    them.
+    Arguments as of `rows_of_batches`. Only stages that pass batches on as they are may follow the
+    one that makes them.
+
+    What it cannot see: that a dataset's last batch is smaller; that a train step takes something
+    else than rows of its first input for examples, such as the batches in an element.
     """
     try:
         if kind_of_input(data) == "arrays":
             rows, length = rows_of_arrays(data, batch_size, steps), length_of(data)
-            if steps or not rows or not length:
-                return rows
-            return length / math.ceil(length / rows)
+            return length / math.ceil(length / rows) if rows and length else rows
         tensorflow = tensorflow_of(data)
         return unwarned(_rows, data, tensorflow, True) if tensorflow else None
     except Exception:  # noqa: BLE001  what is read is not public, and some figures depend on it

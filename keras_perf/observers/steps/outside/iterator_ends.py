@@ -68,7 +68,8 @@ class IteratorEnds:
         last, self._validating_since = self._validating_since, None
         before_ns = after_ns = 0
         if last is not None:
-            before_ns = awaited_ns(gap.begin_ns - last, gap.unvalidated_ns)
+            lived_ns = gap.begin_ns - gap.observed_ns - last
+            before_ns = awaited_ns(lived_ns, gap.unvalidated_ns)
             self.late += before_ns > 0
         if gap.validated_ns:
             took_ns = gap.rest_ns - made_ns - gap.hooked_ns

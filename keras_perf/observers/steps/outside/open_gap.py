@@ -12,7 +12,8 @@ class OpenGap:
     """From the end of an epoch's last execution on.
 
     Attributes:
-        begin: when nothing of the execution was left to do.
+        begin: when nothing of the execution was left to do, nor of what observes it.
+        observed_ns: what that had taken.
         renewed: the executions that follow read from an iterator of their own.
         first_hook: when the first hook began that is called before the next execution.
         validated_ns: from a validation's first execution to its end.
@@ -25,6 +26,7 @@ class OpenGap:
         "_step",
         "begin",
         "first_hook",
+        "observed_ns",
         "renewed",
         "validated_ns",
         "validation_hook",
@@ -36,7 +38,7 @@ class OpenGap:
         self._epoch_begins: int | None = None
         self.first_hook: int | None = None
         self.validation_hook: int | None = None
-        self.validated_ns = 0
+        self.validated_ns = self.observed_ns = 0
 
     def outside(self, owner: str, begin: int | None, end: int) -> None:
         """`owner` had the time from `begin`, or from this gap's, to `end`."""
@@ -56,6 +58,7 @@ class OpenGap:
             validated_ns=self.validated_ns,
             unvalidated_ns=self._unvalidated_ns(),
             hooked_ns=0 if self.first_hook is None else now - self.first_hook,
+            observed_ns=self.observed_ns,
         )
 
     def _unvalidated_ns(self) -> int:

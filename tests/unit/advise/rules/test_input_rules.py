@@ -311,10 +311,12 @@ def test_a_map_fused_with_its_batch_is_called_once_per_example():
 def graph(*one_at_a_time: bool, batched: str = "batch") -> dict[str, Any]:
     """A dataset of so many maps, and a batch."""
     maps = [{"kind": "map", "function": "mapped", "one_at_a_time": each} for each in one_at_a_time]
-    return {"dataset": {"chains": [[{"kind": "tensor_slice"}, *maps, {"kind": batched}]]}}
+    kinds = ("tensor_slice", *maps, *batched.split())
+    chain = [{"kind": each} if isinstance(each, str) else each for each in kinds]
+    return {"dataset": {"chains": [chain]}}
 
 
-@pytest.mark.parametrize("batched", ["padded_batch", "group_by_window", "dense_to_ragged_batch"])
+@pytest.mark.parametrize("batched", ["padded_batch", "group_by_window", "dense_to_ragged batch"])
 def test_examples_of_many_lengths_are_not_batched_before_they_are_padded_or_in_buckets(batched):
     assert batched_first(context=graph(False)) is not None
     assert batched_first(context=graph(False, batched=batched)) is None

@@ -116,6 +116,9 @@ def test_with_validation_steps_an_iterator_ends_as_the_next_validation_begins():
     assert ends_of(first, second) == ([0.0, 0.0], [0.0, 560.0])
     third = gap(3000, 300, 2, 1, unvalidated_ms=300)
     assert ends_of(BEGAN, third) == ([0.0, 0.0], [0.0, 0.0])
+    # What observes training was at work in the gap, and the iterator did not live for longer.
+    moved = {"begin_ns": second.begin_ns + 400 * MS, "end_ns": second.end_ns + 400 * MS}
+    assert ends_of(first, second._replace(**moved, observed_ns=400 * MS))[1] == [0.0, 560.0]
     # An epoch between them has no validation.
     assert ends_of(BEGAN, gap(2000), WAITED)[1] == [0.0, 560.0]
 

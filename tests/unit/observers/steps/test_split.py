@@ -810,6 +810,9 @@ def test_of_executions_that_are_found_done_together_none_is_the_quickest():
         ready = 400 * (place // 4) + 400
         executions.append(Execution(place, 1, Kind.STEADY, 1000 * begin, 0, 1000 * ready, 0))
     assert [*computing_ms(executions, dict.fromkeys(range(32), 0))] == [0.1] * 32
+    # Those that are left over are no group of their own.
+    late = executions[:31] + [executions[31]._replace(begin_ns=executions[31].ready_ns)] * 4
+    assert len({*computing_ms(late, dict.fromkeys(range(32), 0))}) == 1
     apart = [each._replace(begin_ns=each.begin_ns - 1) for each in executions]
     assert min(computing_ms(apart, dict.fromkeys(range(32), 0))) < 0.001
 

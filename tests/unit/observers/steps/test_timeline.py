@@ -255,7 +255,7 @@ def test_what_observes_at_an_epoch_s_end_has_no_part_in_the_gap(timeline):
     execute(timeline, 1200)
     [gap] = timeline.take_epoch_gaps()
     assert (gap.total_ns, gap.validation_ns, gap.unvalidated_ns) == (82, 32, 12)
-    assert gap.rest_ns == 40
+    assert (gap.rest_ns, gap.observed_ns) == (40, 1000)
 
 
 def test_after_an_execution_that_found_no_data_the_gap_begins_where_that_was_tried(timeline):

@@ -338,6 +338,7 @@ def test_who_wrote_a_file_is_read_again_only_where_the_file_has_changed(tmp_path
     first_events = fits.first_events
     monkeypatch.setattr(fits, "first_events", lambda path: read.append(path) or first_events(path))
     writer = RunWriter(str(tmp_path))
+    writer.flush_now()
     for expected in (1, 1):
         assert fits_of(tmp_path)["perf"][0].identity == writer.fit
         assert len(read) == expected
