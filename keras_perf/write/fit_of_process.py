@@ -42,9 +42,15 @@ def _next_sequence(folder: str, started: float) -> int:
         return max(1, int(started))
 
 
+def is_notebook() -> bool:
+    """Whether a Jupyter kernel runs this process; what starts kernels imports `ipykernel` too."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
 def program_name() -> str:
     """The script's name, `-m module`, `notebook` or `interactive`."""
-    if "ipykernel" in sys.modules:
+    if is_notebook():
         return "notebook"
     main = sys.modules.get("__main__")
     specification = getattr(main, "__spec__", None)

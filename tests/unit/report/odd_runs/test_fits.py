@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hand_built import write_fit
@@ -124,13 +124,20 @@ def test_the_program_is_named_as_it_was_started(monkeypatch, module, file, name)
     if file is not None:
         main_module.__file__ = file
     monkeypatch.setitem(sys.modules, "__main__", main_module)
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     assert fit_of_process.program_name() == name
 
 
-def test_a_notebook_is_named_so(monkeypatch):
+@pytest.mark.parametrize(
+    ("shell", "is_one"),
+    [(None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=object()), True)],
+    ids=["starts kernels", "terminal", "kernel"],
+)
+def test_a_notebook_is_named_so(monkeypatch, shell, is_one):
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    assert fit_of_process.program_name() == "notebook"
+    assert (fit_of_process.program_name() == "notebook") is is_one
 
 
 RECORD = FitIdentity("3fa2c1", 7, 1e9, "host", 4711, "train.py")
