@@ -106,7 +106,8 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         return
     if found.share("input_wait") < MUCH:
         return
-    if found.input_kind == "arrays" and _is_a_loop(kind, found):
+    # Of arrays that is all: there is no work to spare before they are fetched.
+    if found.input_kind == "arrays" and (kind == PREDICT or _is_a_loop(kind, found)):
         return
     told = [f"{who} waits for its input: {in_ms(wait_ms)} of {in_ms(found.step_ms)} a batch."]
     if kind == VALIDATION:

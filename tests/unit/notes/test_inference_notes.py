@@ -143,6 +143,12 @@ def test_a_loop_over_data_of_its_own_waits_for_that():
     assert note.startswith("`predict` waits for its input")
 
 
+@pytest.mark.parametrize(("kind", "notes"), [("arrays", 0), ("PyDataset", 1)])
+def test_rows_of_arrays_wait_for_nothing_but_to_be_fetched(kind, notes):
+    told = said("predict", WAITS | {"calls": 1, "input_kind": kind})
+    assert [note.startswith("`predict` waits for its input") for note in told] == [True] * notes
+
+
 def test_a_validation_of_one_batch_is_no_loop_of_the_user_s():
     assert said("validation", LOOP) == []
     waits = {"parts_s": {"starting": 0.2, "input_wait": 1.4, "compute": 0.4}}
