@@ -311,6 +311,17 @@ def test_what_processes_would_buy_is_not_called_unpredictable_beside_its_predict
     assert not any("cannot be predicted" in note for note in found.notes)
 
 
+def test_what_processes_would_hardly_buy_is_not_called_unpredictable():
+    """They gain for a step, and starting them for each epoch of 20 takes more."""
+    context = {"input_kind": "PyDataset", "cpu_count": 2, "epoch_steps": 20}
+    found = diagnosis_of(
+        summary(input_wait=5.0, compute=5.0, process_cpu_pct=100.0, context=context)
+    )
+    assert not any(advice.id == "parallel-input" for advice in found.recommendations)
+    [told] = [note for note in found.notes if "cannot be predicted" in note]
+    assert told.startswith('"Make batches in several processes" is not advised: ')
+
+
 def test_where_shapes_differ_the_notes_say_how_compiling_is_told():
     notes = diagnosis_of(summary(**FAST, context={"shapes_differ": True})).notes
     assert any("XLA compiles for each new shape" in note for note in notes)

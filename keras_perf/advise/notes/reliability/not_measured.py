@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import Summary
@@ -49,10 +50,7 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     known = run.verdict == "input-bound" and workers_compute(run.situation)
     unseen = kind in ("PyDataset", "generator") and not known
     if unseen and may_wait and "parallel-input" not in run.advised:
-        yield (
-            f"Input comes from a {kind}, which nothing can look into: the gain from workers, "
-            "or from a tf.data pipeline in its place, cannot be predicted."
-        )
+        yield _of_pythons_input(run)
     trial = facts.trial
     if "dispatch" not in summary.parts:
         why = "." if trial is None else f"; {told_of_trial(trial, summary)}"
@@ -62,6 +60,20 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     elif trial is not None and "raise-steps-per-execution" not in run.advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
         yield f"{setting}: {told_of_trial(trial, summary)}"
+
+
+def _of_pythons_input(run: Diagnosed) -> str:
+    """What others that make its batches would gain, where that is not advised."""
+    kind, others = run.facts.input.input_kind, parallel_input(run.situation)
+    if others is None:
+        return (
+            f"Input comes from a {kind}, which nothing can look into: the gain from workers, "
+            "or from a tf.data pipeline in its place, cannot be predicted."
+        )
+    return (
+        f'"{others.title}" is not advised: the whole training is predicted to become less than '
+        f"2% faster. What a tf.data pipeline gains in place of the {kind} cannot be predicted."
+    )
 
 
 def why_no_step(facts: RunFacts) -> str:
