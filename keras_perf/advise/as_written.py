@@ -116,15 +116,19 @@ def batch_size(facts: RunFacts) -> int | None:
     """Of a batch that all replicas share, where that alone gives the epoch's examples; else None.
 
     The last batch may be smaller: of several sizes that give the same number of batches, the one
-    that is a multiple of 8 is meant.
+    that the input tells is meant, else one that leaves no such batch, or the multiple of 8.
     """
     mean, steps = facts.length.examples_per_step, facts.length.epoch_steps
     if not mean or not steps:
         return None
     rows = round(mean * steps)
     least = -(-rows // steps)
-    most = least if mean == round(mean) or steps == 1 else (rows - 1) // (steps - 1)
+    most = least if steps == 1 else (rows - 1) // (steps - 1)
     possible = range(least, most + 1)
+    if facts.length.batch_rows in possible:
+        return facts.length.batch_rows
+    if mean == round(mean):
+        return least
     round_ones = [size for size in possible if size % 8 == 0]
     found = list(possible) if len(possible) == 1 else round_ones
     return found[0] if len(found) == 1 else None

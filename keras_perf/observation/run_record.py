@@ -41,7 +41,6 @@ class Recording:
         facts: what is known beside the figures. Each listener replaces its part.
         not_known: name → reason of what would be among them, but could not be asked.
         traces: the captures' traces, as they were read.
-        batch_rows: examples of a batch as the input tells them, before one was trained on.
     """
 
     def __init__(self, run: str, ask: Callable[[], Questions]) -> None:
@@ -54,7 +53,6 @@ class Recording:
         self._diagnosed: list[str] = []
         self._summarized: set[str] = set()
         self.traces: list[Trace] = []
-        self.batch_rows: int | None = None
 
     def writer(self, log_dir: str) -> SafeWriter:
         """The writer for a log directory, made at the first call."""
@@ -100,7 +98,7 @@ class Recording:
     def ends(self, ending: Ending | None) -> None:
         """Training has ended so; None if it is only not observed any longer."""
         if ending is not None and ending.out_of_memory:
-            batch = self.facts.length.examples_per_step or self.batch_rows
+            batch = self.facts.length.examples_per_step or self.facts.length.batch_rows
             ending = replace(ending, batch=round(batch) if batch else None)
         self.facts = replace(self.facts, ending=ending)
 

@@ -55,7 +55,8 @@ class FitObservation(Observation):
         self.data, enqueuer = asked.data, asked.enqueuer
         self._asked = asked = asked._replace(data=None, enqueuer=None)
         self.epochs, self.epoch_steps = asked.epochs, asked.epoch_steps
-        self.input_kind, self.recording.batch_rows = asked.input_kind, asked.batch_rows
+        self.input_kind = asked.input_kind
+        self.recording.learn({"batch_rows": lambda: asked.batch_rows})
         self._length, self._iterators = EpochLength(model, asked), OwnIterators(in_fit=asked.found)
         tell = partial(self.audience.tell, "validation_ends")
         self.validations = backend.validations(model, tell, clock)

@@ -58,7 +58,8 @@ class Length:
     """From which optimizer step to which, and in what portions.
 
     `ends_by_steps`: an epoch ends after so many steps, as `fit` was told, not where its data end: a
-    pass through them may take several epochs.
+    pass through them may take several epochs. `batch_rows` are those of a whole batch as the input
+    tells them, before one was trained on; `examples_per_step` are counted, on average.
     """
 
     first_step: int | None = fact(count())
@@ -67,6 +68,7 @@ class Length:
     epochs: int | None = fact(count())
     ends_by_steps: bool = fact(flag, default=False)
     examples_per_step: float | None = fact(number(1e-9))
+    batch_rows: int | None = fact(count(1))
 
     @property
     def steps(self) -> int:

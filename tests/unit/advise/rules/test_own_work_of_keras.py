@@ -112,6 +112,13 @@ def test_the_batch_size_is_named_where_the_examples_of_an_epoch_give_it(rows, st
     assert batch_size(situation(compute=1.0, context=told).facts) == size
 
 
+@pytest.mark.parametrize(("told", "size"), [(32, 32), (33, 33), (64, 30), (None, 30)])
+def test_the_batch_size_is_what_the_input_tells_where_it_gives_that_epoch(told, size):
+    """300 rows in 10 batches: ten of 30, or nine of 32 and one of 12."""
+    known = {"examples_per_step": 30.0, "epoch_steps": 10, "batch_rows": told}
+    assert batch_size(situation(compute=1.0, context=known).facts) == size
+
+
 # -- longer-epochs -----------------------------------------------------------------------
 
 
