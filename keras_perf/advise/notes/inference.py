@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from keras_perf.advise.as_written import at, function_of, written_in
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.advise.notes.input.stage_order import made_and_left_out
 from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
@@ -121,6 +122,8 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
             told.append(f"Its slowest stage is {named}, {in_ms(slowest.ms)} a batch.")
     if found.batch_size is None:
         told.append(_remedy(found))
+    for chain in found.dataset.chains if found.dataset is not None else ():
+        told.extend(made_and_left_out(chain))
     yield " ".join(told)
 
 

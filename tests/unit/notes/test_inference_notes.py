@@ -143,6 +143,14 @@ def test_a_loop_over_data_of_its_own_waits_for_that():
     assert note.startswith("`predict` waits for its input")
 
 
+def test_what_a_skip_makes_in_vain_is_told_of_a_validation_s_own_input():
+    known = written("map", "skip", "batch")
+    for written_stage, elements in zip(known["dataset"]["chains"][0], (40, 40, 10), strict=True):
+        written_stage["elements"] = elements
+    [note] = said("validation", WAITS | known)
+    assert "skip() comes after map(decode): each pass makes the 30 elements of 40 " in note
+
+
 @pytest.mark.parametrize(("kind", "notes"), [("arrays", 0), ("PyDataset", 1)])
 def test_rows_of_arrays_wait_for_nothing_but_to_be_fetched(kind, notes):
     told = said("predict", WAITS | {"calls": 1, "input_kind": kind})

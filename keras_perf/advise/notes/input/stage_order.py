@@ -7,6 +7,7 @@ changes by itself is left out: it runs stateless maps in parallel and adds a pre
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 
 from keras_perf.advise.as_written import at, running
 from keras_perf.advise.notes.diagnosed import Diagnosed
@@ -20,6 +21,12 @@ REGROUPS = ("unbatch", "rebatch", "flat_map", "interleave", "window", "group_by_
 """Stages after which elements are not the batches of before."""
 
 WORKS = ("map", "filter", "flat_map", "interleave", *BATCHES)
+
+PASSED_ON = ("map", "shuffle", "prefetch", "options")
+"""Stages between a map and a skip that leave as many elements, which can be left out before."""
+
+LEFT_OUT = 0.05
+"""Of the elements: a skip that leaves out fewer, as a header, costs little."""
 
 PER_STEP = 1.0
 """So many files for each step are many."""
@@ -40,6 +47,8 @@ def order_notes(run: Diagnosed) -> Iterator[str]:
     again = (run.facts.length.epochs or 1) > 1
     if not any(_places(chain, ("shuffle",)) for chain in others):
         yield from _shuffle_after_batch(last)
+    for chain in chains:
+        yield from made_and_left_out(chain)
     if again:
         yield from _cache_after_shuffle(last)
         for chain in chains:
@@ -69,6 +78,27 @@ def _shuffle_after_batch(chain: Chain) -> Iterator[str]:
             f"{_told(shuffle)} comes after {_told(batch)}: it moves whole batches, in which the "
             f"same examples always meet. Put {_told(shuffle)} before {_told(batch)}."
         )
+
+
+def made_and_left_out(chain: Chain) -> Iterator[str]:
+    """A skip behind maps, which make what it leaves out in each pass; nothing where a cache is."""
+    for (place, skip), after in zip(enumerate(chain), chain[1:], strict=False):
+        given, left = skip.elements or 0, after.elements
+        behind = _maps_at_the_end(chain[:place]) if skip.kind == "skip" else []
+        if not behind or left is None or given - left < LEFT_OUT * given:
+            continue
+        if not _places(chain, ("cache",)):
+            yield (
+                f"skip() comes after {', '.join(map(_placed, behind))}: each pass makes the "
+                f"{given - left:,} elements of {given:,} that it leaves out. "
+                f"Put {', '.join(map(_told, behind))} behind skip()."
+            )
+
+
+def _maps_at_the_end(before: Chain) -> list[WrittenStage]:
+    """From the first of them on only such stages follow as pass elements on."""
+    passing = [*takewhile(lambda stage: stage.kind in PASSED_ON, reversed(before))]
+    return [stage for stage in reversed(passing) if stage.kind == "map"]
 
 
 def _cache_after_shuffle(chain: Chain) -> Iterator[str]:

@@ -92,6 +92,41 @@ def test_a_cache_in_a_branch_may_be_shuffled_later():
     assert notes(written("zip batch"), written("tensor_slice shuffle cache")) == []
 
 
+def leaving_out(program: str, left: int) -> list[dict[str, Any]]:
+    """Of 300 elements, behind skip()."""
+    chain, given = written(program), 300
+    for each in chain:
+        each["elements"] = given
+        given -= left if each["kind"] == "skip" else 0
+    return chain
+
+
+@pytest.mark.parametrize("verdict", ["compute-bound", "input-bound"])
+@pytest.mark.parametrize("between", ["", "shuffle ", "prefetch "])
+def test_a_pass_makes_what_a_skip_behind_a_map_leaves_out(between, verdict):
+    chain = leaving_out(f"tensor_slice map(decode) map!(scale) {between}skip batch prefetch", 250)
+    assert notes(chain, verdict=verdict) == [
+        "skip() comes after map(decode), map(scale): each pass makes the 250 elements of 300 that "
+        "it leaves out. Put map(decode), map(scale) behind skip()."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "left"),
+    [
+        ("tensor_slice skip map(decode) batch prefetch", 250),
+        ("tensor_slice map(decode) cache skip batch prefetch", 250),
+        ("tensor_slice map(decode) skip cache shuffle batch prefetch", 250),
+        ("tensor_slice map(decode) filter(long) skip batch prefetch", 250),
+        ("tensor_slice map(decode) skip batch prefetch", 1),
+        ("tensor_slice map(decode) batch skip", 250),
+    ],
+    ids=["before", "a cache", "cached later", "a filter", "a header", "how many is not known"],
+)
+def test_a_skip_that_leaves_out_little_or_only_once_is_left_alone(program, left):
+    assert notes(leaving_out(program, left)) == []
+
+
 def test_random_numbers_drawn_before_a_cache_are_the_same_in_every_epoch():
     [note] = notes(written("tensor_slice map(flipped) cache shuffle batch", random=True))
     assert note.startswith("map(flipped) draws random numbers before cache(): ")
