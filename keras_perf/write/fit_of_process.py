@@ -44,8 +44,8 @@ def _next_sequence(folder: str, started: float) -> int:
 
 def is_notebook() -> bool:
     """Whether a Jupyter kernel runs this process; what starts kernels imports `ipykernel` too."""
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return hasattr(get_ipython(), "kernel")
 
 
 def program_name() -> str:

@@ -85,7 +85,7 @@ def made_and_left_out(chain: Chain) -> Iterator[str]:
     for (place, skip), after in zip(enumerate(chain), chain[1:], strict=False):
         given, left = skip.elements or 0, after.elements
         behind = _maps_at_the_end(chain[:place]) if skip.kind == "skip" else []
-        if not behind or left is None or given - left < LEFT_OUT * given:
+        if not behind or left is None or given - left <= LEFT_OUT * given:
             continue
         if not _places(chain, ("cache",)):
             yield (
