@@ -8,6 +8,7 @@ import tensorflow as tf
 from programs import Batches, dataset, model
 
 import keras_perf as kp
+from keras_perf.advise.notes.input.stage_order import made_and_left_out
 from keras_perf.observation.facts.input import dataset_graph as module
 from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 
@@ -148,3 +149,20 @@ def test_a_fit_notes_the_order_of_its_dataset(tmp_path):
     )
     notes = kp.diagnose(tmp_path).notes
     assert any(note.startswith("shuffle() comes after batch(): ") for note in notes)
+
+
+def test_what_a_pass_leaves_out_behind_a_map_is_known():
+    [note] = made_and_left_out(chain(NAMES.map(decoded).shuffle(3).skip(2).batch(1)))
+    assert note.startswith("skip() comes after map(decoded)")
+    assert ": each pass makes the 2 elements of 3 that it leaves out." in note
+    assert not [*made_and_left_out(chain(NAMES.skip(2).map(decoded).batch(1)))]
+
+
+@pytest.mark.parametrize("told", [{"batch_size": 8}, {}])
+def test_a_fit_notes_the_rows_of_a_whole_batch(told, tmp_path):
+    """The last one is smaller: the mean is another number."""
+    x, y = np.zeros((75, 8), np.float32), np.zeros((75, 1), np.float32)
+    model().fit(x, y, verbose=0, callbacks=[kp.StepGapDetector(tmp_path)], **told)
+    length = kp.diagnose(tmp_path).summary.facts.length
+    assert length.batch_rows == told.get("batch_size", 32)
+    assert length.examples_per_step == pytest.approx(75 / -(-75 // length.batch_rows))
