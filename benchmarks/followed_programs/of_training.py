@@ -26,9 +26,11 @@ from followed_programs.input_pieces import (
     small_mlp,
 )
 from followed_programs.program import Program, Stage, Work
+from followed_programs.published_input import images, slices
+from followed_programs.published_models import convnet
 
 CALLBACK, COMPILE = ("callback-bound",), ("compile-bound",)
-DISPATCH, EAGER = ("dispatch-bound",), ("eager-bound",)
+COMPUTE, DISPATCH, EAGER = ("compute-bound",), ("dispatch-bound",), ("eager-bound",)
 OF_THE_STEP = ("compute-bound", "dispatch-bound", "input-bound", "inconclusive")
 """What is put there lies between epochs, of which no verdict tells."""
 
@@ -156,10 +158,20 @@ OF_THE_MODEL = (
     of_rows("a tiny model, 64 wide", DISPATCH, 640, width=64, size=32, fit={"epochs": 4}),
     of_rows("eager", EAGER, 300, compiled={"run_eagerly": True}),
     of_rows("eager, 256 wide", EAGER, 100, compiled={"run_eagerly": True}, width=256, size=64),
+    of_rows("float16 on a CPU", COMPUTE, 100, policy="mixed_float16", width=512, size=32),
+    Program(
+        "convolutions in float16 on a CPU",
+        COMPUTE,
+        convnet,
+        slices(*images(3200, 28)),
+        (Stage("batch", 32), PREFETCH),
+        compiled={"loss": "sparse_categorical_crossentropy"},
+        policy="mixed_float16",
+    ),
     of_rows("too short", ("inconclusive",), 15, Stage("map", slept(6.0))),
     Program(
         "healthy",
-        ("compute-bound",),
+        COMPUTE,
         small_mlp(1536, features=512),
         rows(256 * 80, 512),
         (Stage("batch", 256), Stage("cache"), PREFETCH),

@@ -55,6 +55,7 @@ class Program:
         times: the source is given this number, to hold so many times as much; 0 where it takes
             none.
         stages: of the pipeline, in order.
+        policy: what its layers compute in.
         in_processes: makes the whole input as a PyDataset with so many processes, or threads where
             those that are there wait.
         lengths: few, to which its sequences may be padded.
@@ -77,6 +78,7 @@ class Program:
     source: Callable[..., Any]
     stages: tuple[Stage, ...] = ()
     times: int = 0
+    policy: str = "float32"
     in_processes: Callable[[int], Any] | None = None
     lengths: tuple[int, ...] = ()
     compiled: Mapping[str, Any] = field(default_factory=dict)
@@ -123,7 +125,12 @@ class Program:
     def made(self) -> keras.Model:
         """The model, compiled."""
         keras.utils.set_random_seed(1)
-        model = self.model()
+        usual = keras.config.dtype_policy()
+        keras.config.set_dtype_policy(self.policy)
+        try:
+            model = self.model()
+        finally:
+            keras.config.set_dtype_policy(usual)
         model.compile(**{"optimizer": "sgd", "loss": "mse", "jit_compile": False, **self.compiled})
         return model
 

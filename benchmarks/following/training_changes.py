@@ -22,6 +22,10 @@ def _in_a_graph(program: Program, advice: Any) -> Program:
     return _compiled(program, run_eagerly=False)
 
 
+def _in_float32(program: Program, advice: Any) -> Program:
+    return replace(program, policy="float32")
+
+
 def _work_of(program: Program, advice: Any, change: Callable[[Work], Work]) -> Program | None:
     """With that of its callbacks changed which the advice names."""
     name = advice.evidence["owner"].partition(".")[0]
@@ -141,6 +145,7 @@ TRAINING_CHANGES: Mapping[str, Change] = {
     "raise-steps-per-execution": _several_steps,
     "stable-shapes": _one_shape,
     "disable-run-eagerly": _in_a_graph,
+    "full-precision": _in_float32,
     "rarer-validation": _rarer_validation,
     "faster-validation": _faster_validation,
     "validation-without-autotune": _untuned_validation,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from keras_perf.advise.as_written import in_batches_of
 from keras_perf.advise.gains.compiling import hardly_compiles, usual_computing
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import (
-    has_stable_shapes,
-    runs_in_a_graph,
-)
-from keras_perf.advise.rules.in_a_loop import not_eagerly
+from keras_perf.advise.rules.followed import computes_in_full, has_stable_shapes, runs_in_a_graph
+from keras_perf.advise.rules.in_a_loop import not_eagerly, with_policy
 from keras_perf.advise.rules.lengths import stable_lengths
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.text.compiled_with import compiled_with
 
 WORTH_MENDING = 0.02
@@ -36,6 +36,27 @@ WITHOUT_A_PARTIAL_BATCH = {
 
 MUCH_BESIDE = 0.1
 """Compute that goes with compiling is told of where it is more than this share of compiling."""
+
+FLOPS_OF_A_CORE = 1e10
+"""Multiplications and additions a second in float32, as far as small models reach them."""
+
+USUAL_STEP_MS = 3.0
+"""What the operations of a small model take in float32 for anything but multiplying."""
+
+FULL_PRECISION_GAINS = 1.25
+"""Expected of steps that multiply about as quickly as in float32: such gained 1.1 to 1.5 times."""
+
+SLOW_ON_A_CPU = {
+    "float16": ("TensorFlow has few quick operations on a CPU for", "1.2 to 220"),
+    "bfloat16": ("This processor has no instructions for", "1.0 to 12"),
+}
+"""What is so of them, and how much longer steps took (TensorFlow 2.21, two cores of a Xeon)."""
+
+LEFT_UNKNOWN = 0.25
+"""What is left of steps whose multiplications nobody counted."""
+
+TIMES_OFF = 6.0
+"""Measured gains were up to so many times as large or as small as what is expected."""
 
 
 @rule(
@@ -171,3 +192,58 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
         action=action,
         evidence=evidence,
     )
+
+
+@rule(
+    "full-precision",
+    tried_title="Compute in float32",
+    followed=computes_in_full,
+    in_a_loop=with_policy,
+    gives_up="half precision",
+)
+def full_precision(situation: Situation) -> Recommendation | None:
+    """A CPU computes in half precision, for which TensorFlow has no quick operations there."""
+    facts, compute_ms = situation.facts, situation.model.rest.get("compute", 0.0)
+    policy = facts.settings.dtype_policy or ""
+    slow, seen = SLOW_ON_A_CPU.get(policy.removeprefix("mixed_"), ("", ""))
+    if not compute_ms or not slow or not _on_a_cpu_without(policy, facts):
+        return None
+    expected = _left_in_float32(facts, compute_ms)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        left = min(1.0, expected / TIMES_OFF**optimism)
+        # On whichever cores they compute; what makes batches stays.
+        computing_ms = max(0.0, model.cpu_ms - model.work_ms(model.stages))
+        cpu_ms = model.cpu_ms - (1 - left) * computing_ms
+        return replace(model.with_rest({"compute": left}), cpu_ms=cpu_ms)
+
+    return predicted(
+        situation.model,
+        change,
+        title="Compute in float32 as long as no GPU trains",
+        reason=(
+            f"{slow} {policy}: eight small models took {seen} times as long in it as in float32. "
+            "What it takes here was reckoned from what a step multiplies, not measured: "
+            "keras_perf.try_advice measures it."
+        ),
+        action='keras.config.set_dtype_policy("float32")  # before the model is built',
+        evidence={"dtype_policy": policy, "advised_policy": "float32"},
+    )
+
+
+def _on_a_cpu_without(policy: str, facts: RunFacts) -> bool:
+    """TensorFlow trains on a CPU alone, without XLA, and has nothing quick for this policy."""
+    elsewhere = facts.gpu_use.gpus_visible != 0 or "TPU" in (facts.settings.strategy or "")
+    if elsewhere or on_jax(facts) or facts.settings.jit_compile:
+        return False
+    return not policy.endswith("bfloat16") or facts.machine.cpu_bfloat16 is False
+
+
+def _left_in_float32(facts: RunFacts, compute_ms: float) -> float:
+    """Share of the compute part, by what a step multiplies and what float32 takes for that."""
+    work = facts.step_work
+    if work is None or not work.flops:
+        return LEFT_UNKNOWN
+    flops = sum(work.flops.values()) * facts.settings.replicas
+    float32_ms = USUAL_STEP_MS + 1e3 * flops / (FLOPS_OF_A_CORE * facts.machine.cores)
+    return min(1 / FULL_PRECISION_GAINS, float32_ms / compute_ms)

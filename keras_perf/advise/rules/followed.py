@@ -130,6 +130,11 @@ def computes_in_half(facts: RunFacts, _: Recommendation) -> bool:
     return (facts.settings.dtype_policy or "").startswith("mixed")
 
 
+def computes_in_full(facts: RunFacts, _: Recommendation) -> bool:
+    """The policy is float32."""
+    return facts.settings.dtype_policy == "float32"
+
+
 def has_kernel_threads(facts: RunFacts, _: Recommendation) -> bool:
     """Threads of the GPU's kernels were asked for."""
     return bool(facts.machine.gpu_thread_mode)

@@ -13,10 +13,6 @@ ONLY_TRIED = (
         "disable-xla",
         Known(tried_title="Do not compile the train function with XLA", gives_up="XLA"),
     ),
-    Rule(
-        "full-precision",
-        Known(tried_title="Compute in float32", gives_up="half precision"),
-    ),
     Rule("smaller-shuffle"),
     Rule("intra-op-threads", Known(tried_title="Give an operation fewer threads")),
     Rule("inter-op-threads", Known(tried_title="Run fewer operations at a time")),

@@ -23,6 +23,7 @@ class TrainingGpu:
 class Machine:
     """What trains.
 
+    `cpu_bfloat16` is whether the processor computes in bfloat16, None where nobody tells.
     `threads` are those of TensorFlow's pools as set, 0 where nobody set them; `tensor_float_32`,
     whether products of float32 may be computed with fewer digits where the GPU can;
     `container_memory_mib` what a container may use of `memory_total_mib`, None without a limit;
@@ -30,6 +31,7 @@ class Machine:
     """
 
     cpu_count: int | None = fact(count(1, MACHINES))
+    cpu_bfloat16: bool | None = fact(flag)
     memory_available_mib: float | None = fact(number())
     memory_total_mib: float | None = fact(number(1e-9))
     container_memory_mib: float | None = fact(number(1e-9))

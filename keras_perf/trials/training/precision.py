@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.backends.chosen import training_backend
 
 FULL = "float32"
-
-CPU_FLAGS = "/proc/cpuinfo"
-BFLOAT16_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
-"""Instructions for bfloat16, as Linux calls those of Intel's, AMD's and ARM's processors.
-
-With the first, steps of dense layers of 1,024 units took about half as long; without any,
-TensorFlow computes in float32 and converts.
-"""
 
 
 def other_policy(model: keras.Model) -> str | None:
@@ -43,15 +35,6 @@ def why_no_other_policy(model: keras.Model) -> str:
     if present == FULL:
         return WhyNotTried.NO_BFLOAT16.of()
     return WhyNotTried.OTHER_POLICY.of(policy=present)
-
-
-def cpu_has_bfloat16() -> bool:
-    """The processor computes in bfloat16; False where the system does not tell."""
-    try:
-        words = Path(CPU_FLAGS).read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
-        return False
-    return not set(BFLOAT16_FLAGS).isdisjoint(words)
 
 
 def in_precision(model: keras.Model, policy: str) -> keras.Model:

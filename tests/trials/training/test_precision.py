@@ -8,9 +8,11 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observers import cpu_formats
+from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.trials.rewriting import side_by_side
-from keras_perf.trials.training import budget, changes, precision, running
-from keras_perf.trials.training.precision import cpu_has_bfloat16, in_precision, other_policy
+from keras_perf.trials.training import budget, changes, running
+from keras_perf.trials.training.precision import in_precision, other_policy
 
 WIDTH, ROWS = 256, 64
 CLEARLY = 1.5
@@ -46,7 +48,7 @@ def only_precision(monkeypatch):
 def cpu_with(monkeypatch, tmp_path, flags):
     told = tmp_path / "cpuinfo"
     told.write_text(f"processor : 0\nflags : fpu avx2 {flags}\n")
-    monkeypatch.setattr(precision, "CPU_FLAGS", str(told))
+    monkeypatch.setattr(cpu_formats, "CPU_FLAGS", str(told))
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,9 @@ def test_a_processor_tells_whether_it_has_bfloat16(monkeypatch, tmp_path, flags,
     assert cpu_has_bfloat16() is has_it
 
 
-def test_a_system_that_tells_nothing_has_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(precision, "CPU_FLAGS", str(tmp_path / "nowhere"))
-    assert not cpu_has_bfloat16()
+def test_a_system_that_tells_nothing_is_not_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(cpu_formats, "CPU_FLAGS", str(tmp_path / "nowhere"))
+    assert cpu_has_bfloat16() is None
 
 
 @pytest.mark.parametrize(

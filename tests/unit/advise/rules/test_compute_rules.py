@@ -12,7 +12,7 @@ from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
-from keras_perf.advise.rules.compute import disable_run_eagerly, stable_shapes
+from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision, stable_shapes
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
@@ -470,6 +470,81 @@ def test_tensor_cores_are_told_of_the_precision_that_they_have(capability, polic
 )
 def test_without_tensor_cores_or_float32_the_precision_is_left_alone(context):
     assert on_a_gpu(mixed_precision, **({"dtype_policy": "float32"} | context)) is None
+
+
+# -- full-precision ----------------------------------------------------------------------
+
+
+IN_HALF = {
+    "dtype_policy": "mixed_float16",
+    "gpus_visible": 0,
+    "cpu_count": 4,
+    "step_work": {"flops": {"float16": 1e8}, "product_bytes": 1e6},
+}
+"""Steps of 100 MFLOP on four cores, which would take 2.5 ms and 3 ms for all else."""
+
+
+def in_half(compute: float = 200.0, **context: Any) -> Recommendation | None:
+    return full_precision(situation(compute=compute, context=IN_HALF | context))
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "float16"])
+def test_on_a_cpu_float16_is_reckoned_by_what_a_step_multiplies(policy):
+    advice = in_half(dtype_policy=policy)
+    assert_predicts(advice, 6 * 5.5, 5.5, 5.5 / 6, before=200.0)
+    assert advice.id == "full-precision"
+    assert f"few quick operations on a CPU for {policy}" in advice.reason
+    assert "1.2 to 220 times as long" in advice.reason
+    assert advice.evidence == {"dtype_policy": policy, "advised_policy": "float32"}
+    assert 'set_dtype_policy("float32")' in advice.action
+
+
+def test_steps_that_multiply_as_quickly_as_in_float32_gain_little():
+    assert_predicts(in_half(6.0), 6.0, 4.8, 0.8, before=6.0)
+
+
+def test_where_nobody_counted_what_a_step_multiplies_a_quarter_is_expected():
+    work = {"not_counted": "loop", "flops": {}}
+    assert_predicts(in_half(step_work=work), 200.0, 50.0, 50 / 6, before=200.0)
+
+
+def test_bfloat16_is_slow_where_the_processor_has_none():
+    advice = in_half(dtype_policy="mixed_bfloat16", cpu_bfloat16=False)
+    assert "This processor has no instructions for mixed_bfloat16" in advice.reason
+    assert "1.0 to 12 times as long" in advice.reason
+
+
+def test_computing_takes_less_of_all_cores_that_it_uses():
+    sampled = {"host/process_cpu_pct": 300.0}
+    advice = full_precision(situation(compute=200.0, sensors=sampled, context=IN_HALF))
+    assert_predicts(advice, 6 * 5.5, 5.5, 5.5 / 6, before=200.0)
+
+
+def test_two_replicas_of_a_cpu_share_its_cores():
+    assert_predicts(in_half(replicas=2), 6 * 8.0, 8.0, 8.0 / 6, before=200.0)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"dtype_policy": "float32"},
+        {"dtype_policy": None},
+        {"gpus_visible": 1},
+        {"gpus_visible": None},  # nobody could ask
+        {"strategy": "TPUStrategyV2"},
+        {"versions": {"jax": "0.10.2"}},
+        {"jit_compile": True},
+        {"dtype_policy": "mixed_bfloat16", "cpu_bfloat16": True},
+        {"dtype_policy": "mixed_bfloat16"},  # the system does not tell
+    ],
+)
+def test_half_precision_is_left_alone_where_it_may_be_quick(context):
+    assert in_half(**context) is None
+
+
+def test_a_loop_is_told_to_set_the_policy():
+    advice = in_half(driver="loop")
+    assert "set_dtype_policy" in advice.action or "--policy float32" in advice.action
 
 
 # -- multiples-of-8 ----------------------------------------------------------------------
