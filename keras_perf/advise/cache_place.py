@@ -23,6 +23,9 @@ MIXES = ("shuffle", "repeat")
 LETS_THROUGH = ("map", "prefetch", "options")
 """What may stand between such a stage and the map."""
 
+MADE_AGAIN = ("Shuffle", "Batch", "Prefetch")
+"""Running stages that stand behind a cache again where one is put before a shuffle."""
+
 GENERATOR = "flat_map_fn"
 """The function of TensorFlow's own that `from_generator` flattens with; nobody has written it."""
 
@@ -39,7 +42,8 @@ class Place:
         passes: how often the training goes through the data; None where that is not known.
         steps: of one pass; of an epoch, where that is not known.
         whole: several datasets come together, and all that comes of them is the same in every pass.
-        shuffled: a library made such a one, of which all is the same but the order.
+        made_by: Keras's function that made all of it, with its batches, which are the same in every
+            pass but for the order.
     """
 
     written: WrittenStage | None
@@ -48,13 +52,15 @@ class Place:
     passes: float | None
     steps: float
     whole: bool = False
-    shuffled: bool = False
+    made_by: str = ""
 
     @property
     def call(self) -> str:
         """The stage as it is written."""
+        if self.made_by:
+            return f"{self.made_by}(..., batch_size=None)"
         if self.whole:
-            return "your_dataset(..., batch_size=None)" if self.shuffled else "dataset"
+            return "dataset"
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
@@ -78,14 +84,16 @@ def best_place(facts: RunFacts) -> Place | None:
     if not length.epoch_steps:
         return None
     names, steps = [pace.name for pace in paces], float(length.epoch_steps)
-    if names and _comes_together_alike(chains):
-        shuffled = any(stage.kind == "shuffle" for stage in chains[0])
-        if length.ends_by_steps:
-            return None
-        again = ("Shuffle", "Batch", "Prefetch") if shuffled else ()
-        kept = tuple(name for name in names if not name.startswith(again))
+    if names and not length.ends_by_steps and _comes_together_alike(chains):
         passes = float(length.epochs or 0)
-        return Place(None, paces[-1], kept, passes, steps, whole=True, shuffled=shuffled)
+        return Place(None, paces[-1], tuple(names), passes, steps, whole=True)
+    if made_by := _shuffled_by_keras(chains):
+        batched = next((pace for pace in paces if "Batch" in pace.name), None)
+        if batched is None or length.ends_by_steps:
+            return None
+        before = names[: names.index(batched.name) + 1]
+        kept = tuple(name for name in before if not name.startswith(MADE_AGAIN))
+        return Place(None, batched, kept, float(length.epochs or 0), steps, made_by=made_by)
     found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     if found is None:
         return None
@@ -120,22 +128,41 @@ def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
     """Several datasets make one that has an end and is the same in every pass.
 
     As `keras.utils.timeseries_dataset_from_array` does, whose datasets of one array each repeat it
-    without end. Its order may differ where no function in it is known to be the user's: whoever had
-    a library make it can have it made without a shuffle.
+    without end.
     """
     if len(chains) < 2:
         return False
     together, *others = chains
     stages = [stage for chain in chains for stage in chain]
-    of_a_library = not any(stage.function or stage.source for stage in stages)
-    mixes = ("repeat",) if of_a_library else MIXES
     return (
         any(stage.kind in WORK for stage in stages)
         and any(stage.elements is not None for stage in together[1:])
         and not any(stage.random for stage in stages)
-        and not any(stage.kind in mixes for stage in together)
+        and not any(stage.kind in MIXES for stage in together)
         and not any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
     )
+
+
+def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
+    """Keras's function that made all before the user's first stage, and shuffled; or "".
+
+    Its batches come of examples that are the same in every pass. Whoever had it make them can have
+    it make examples; behind them come the user's own stages, random or not. Not where those take
+    a part of them, which leaves a cache unread, or repeat them.
+    """
+    if not chains:
+        return ""
+    batches, *others = chains
+    made_by = {stage.made_by for chain in chains for stage in chain} - {""}
+    batch = next((n for n, stage in enumerate(batches) if stage.kind == "batch"), None)
+    if len(made_by) != 1 or batch is None:
+        return ""
+    made, behind = batches[:batch], batches[batch:]
+    own = any(stage.function or stage.source or stage.random for stage in made)
+    shuffled = any(stage.kind == "shuffle" for stage in made)
+    mixed = any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
+    left = any(stage.kind in ("take", "repeat") for stage in behind)
+    return "" if own or not shuffled or mixed or left else made_by.pop()
 
 
 def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:

@@ -21,6 +21,14 @@ LIBRARIES = tuple(
 )
 """Whose functions nobody is told to change."""
 
+MAKERS = {
+    "image_dataset_utils.py": "keras.utils.image_dataset_from_directory",
+    "text_dataset_utils.py": "keras.utils.text_dataset_from_directory",
+    "audio_dataset_utils.py": "keras.utils.audio_dataset_from_directory",
+    "timeseries_dataset_utils.py": "keras.utils.timeseries_dataset_from_array",
+}
+"""Keras's file with functions that make a dataset → how a user calls it."""
+
 MOST_WRAPPERS = 20
 
 _CELL = re.compile(r"<ipython-input-|.*[\\/]ipykernel_\d+[\\/]")
@@ -49,6 +57,14 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
         return None
     own = code.co_name if code.co_name.isidentifier() else ""
     return SourceLine(file, max(1, code.co_firstlineno), own if name is None else name)
+
+
+def made_by_keras(function: Any) -> str:
+    """What the user called, of a function of Keras's that works on a dataset made there; or ""."""
+    code = code_of(function)
+    if code is None or not code.co_filename.startswith(LIBRARIES):
+        return ""
+    return MAKERS.get(os.path.basename(code.co_filename), "")
 
 
 def code_of(function: Any) -> CodeType | None:

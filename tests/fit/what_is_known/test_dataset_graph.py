@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,6 +12,7 @@ import keras_perf as kp
 from keras_perf.advise.notes.input.stage_order import made_and_left_out
 from keras_perf.observation.facts.input import dataset_graph as module
 from keras_perf.observation.facts.input.dataset_graph import dataset_graph
+from keras_perf.observation.facts.source_lines import made_by_keras
 
 
 def decoded(file):
@@ -32,6 +34,30 @@ def waits(x):
 def chain(data):
     [found] = dataset_graph(data).chains
     return found
+
+
+@pytest.mark.parametrize("labels", ["inferred", None])
+def test_what_keras_makes_of_a_directory_says_so(tmp_path, labels):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for number in range(2):
+            keras.utils.save_img(tmp_path / name / f"{number}.png", np.zeros((4, 4, 3)))
+    data = keras.utils.image_dataset_from_directory(
+        tmp_path, labels=labels, label_mode=labels and "int", image_size=(4, 4), verbose=False
+    )
+    own = data.map(lambda *batch: batch[0] / 255)
+    made = {stage.kind: stage.made_by for each in dataset_graph(data).chains for stage in each}
+    assert made["map"] == "keras.utils.image_dataset_from_directory"
+    assert {made[kind] for kind in ("shuffle", "batch", "prefetch")} == {""}
+    assert [*dataset_graph(own).chains[0]][-1].made_by == ""
+
+
+@pytest.mark.parametrize("kind", ["text", "audio", "timeseries", "image"])
+def test_keras_s_functions_stand_where_they_are_looked_for(kind):
+    """Canary: of a file with another name advice could not say whose the map is."""
+    of = "array" if kind == "timeseries" else "directory"
+    function = getattr(keras.utils, f"{kind}_dataset_from_{of}")
+    assert made_by_keras(function) == f"keras.utils.{kind}_dataset_from_{of}"
 
 
 NAMES = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])

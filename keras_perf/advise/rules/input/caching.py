@@ -91,14 +91,14 @@ def cache(situation: Situation) -> Recommendation | None:
 
 def _action(place: Place, facts: RunFacts) -> str:
     """Code that keeps it."""
-    if place.shuffled:
-        batch = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
+    if place.made_by:
         return (
-            "# the library's function that made it makes no batches any more; one order of its\n"
-            "# shuffle is kept, with the same part for validation, and shuffled for each pass\n"
+            "# Keras's function makes no batches any more; one order of its shuffle is kept, with\n"
+            "# the same part for validation, and shuffled for each pass\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
-            f".{batch}({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+            f".batch({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+            "  # then what stood behind it"
         )
     about = "before shuffle, repeat and all that draws random numbers"
     if place.whole:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_perf.observation.facts.input.file_systems import file_systems
 from keras_perf.observation.facts.input.python_draws import draws_in_python
-from keras_perf.observation.facts.source_lines import source_of
+from keras_perf.observation.facts.source_lines import made_by_keras, source_of
 from keras_perf.observers.asking import unwarned
 from keras_perf.records.run.input.pipeline import (
     RECORD_READERS,
@@ -143,6 +143,7 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         elements=elements if elements >= 0 else None,
         source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,
+        made_by=made_by_keras(written) if wrappers else "",
     )
 
 

@@ -70,7 +70,8 @@ class WrittenStage:
     `kind` is `shuffle`, `batch`, `map`, …; `function` the name of the user's function; of it is
     known whether it is `stateful`, `random` (also in Python), `reads_files`, runs `python` and
     works on `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer`
-    how many a shuffle holds; None if unknown. `source` is where the function stands.
+    how many a shuffle holds; None if unknown. `source` is where the function stands, `made_by` the
+    function of Keras's that has made the stage, such as `keras.utils.text_dataset_from_directory`.
     """
 
     kind: str = needed(text)
@@ -84,6 +85,7 @@ class WrittenStage:
     elements: int | None = fact(count())
     source: SourceLine | None = fact(record(SourceLine))
     buffer: int | None = fact(count())
+    made_by: str = fact(text, "")
 
     @property
     def is_reader(self) -> bool:

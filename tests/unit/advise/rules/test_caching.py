@@ -183,10 +183,15 @@ def test_several_datasets_that_come_together_alike_in_every_pass_are_kept_as_the
 BATCHED = {"kind": "batch", "elements": 160}
 
 
-def of_a_directory(**written: Any) -> dict[str, Any]:
-    """As keras.utils.image_dataset_from_directory makes it, but for what is `written`."""
-    shuffle, read = {"kind": "shuffle", "elements": 160}, {"kind": "map", "elements": 160} | written
-    return {"chains": [[{"kind": "zip"}, shuffle, read, BATCHED], [SLICES], [SLICES]]}
+MADE = {"made_by": "keras.utils.image_dataset_from_directory"}
+OWN = {"kind": "map", "source": {"file": "a.py", "line": 3}}
+
+
+def of_a_directory(*behind: dict[str, Any], **written: Any) -> dict[str, Any]:
+    """As image_dataset_from_directory makes it, but for what is `written`; and what is behind."""
+    shuffle, read = {"kind": "shuffle", "elements": 160}, {"kind": "map", "elements": 160}
+    made = [{"kind": "zip"}, shuffle, read | (written or MADE), BATCHED, *behind]
+    return {"chains": [made, [SLICES], [SLICES]]}
 
 
 READ = [
@@ -199,15 +204,44 @@ READ = [
 ]
 
 
-def test_what_a_library_shuffles_is_made_without_a_shuffle_and_kept_before_one():
-    advice = cached([], READ, dataset=of_a_directory(), examples_per_step=32.0)
+@pytest.mark.parametrize(
+    "behind",
+    [
+        [],
+        [OWN | {"random": True}],
+        [{"kind": "map", "function": "of_text"}, {"kind": "prefetch"}],
+        [{"kind": "skip"}],
+    ],
+)
+def test_what_keras_shuffles_is_kept_as_examples_before_a_shuffle(behind):
+    """Whatever the user's own stages do with its batches."""
+    running = [*READ, *(stage("Map", 5.0) for each in behind if each["kind"] == "map")]
+    advice = cached([], running, dataset=of_a_directory(*behind), examples_per_step=32.0)
     assert advice.action.endswith(
-        "dataset = your_dataset(..., batch_size=None).cache()\n"
+        "dataset = keras.utils.image_dataset_from_directory(..., batch_size=None).cache()\n"
         "dataset = dataset.shuffle(dataset.cardinality()).batch(32).prefetch(tf.data.AUTOTUNE)"
+        "  # then what stood behind it"
     )
-    assert "All stages take 4 ms a batch" in advice.reason
+    assert "Stages up to MapAndBatch (5) take 3.3 ms a batch" in advice.reason
     # A shuffle and a prefetch are left.
     assert advice.evidence["saved_ms"] == pytest.approx(3.3)
+    assert advice.evidence["size_mib"] == pytest.approx(100.0)
+
+
+def test_without_labels_keras_s_map_is_no_one_s_to_put_a_cache_behind():
+    [[_, *made], *_] = of_a_directory()["chains"]
+    advice = cached([SLICES, *made], [READ[0], *READ[3:]])
+    assert "keras.utils.image_dataset_from_directory(..., batch_size=None).cache()" in advice.action
+
+
+@pytest.mark.parametrize("kind", ["take", "repeat"])
+def test_of_what_keras_made_a_part_or_what_repeats_is_not_kept(kind):
+    behind = [{"kind": kind, "elements": 5}, OWN | {"random": True}]
+    assert cached([], READ, dataset=of_a_directory(*behind)) is None
+
+
+def test_steps_that_fit_counts_do_not_tell_how_often_what_keras_made_is_read():
+    assert cached([], READ, dataset=of_a_directory(), ends_by_steps=True) is None
 
 
 def test_several_datasets_of_which_none_is_prepared_are_not_kept():
@@ -222,7 +256,7 @@ def test_several_datasets_of_which_none_is_prepared_are_not_kept():
 
 def test_a_map_of_the_users_behind_batches_that_a_library_shuffles_is_not_kept():
     """The same batches would come in the same order in every pass."""
-    zipped, *others = of_a_directory()["chains"]
+    zipped, *others = of_a_directory(elements=160)["chains"]
     chains = [[*zipped, {"kind": "map", "function": "of_text"}], *others]
     read = [*READ[:4], stage("MapAndBatch", 1.0, parallelism=2), stage("Map", 5.0)]
     assert cached([], read, dataset={"chains": chains}) is None
