@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -18,11 +19,17 @@ def model_facts(model: keras.Model) -> Questions:
     return {
         "dtype_policy": lambda: str(getattr(model.dtype_policy, "name", model.dtype_policy)),
         "parameters": lambda: int(model.count_params()) if model.built else None,
+        "trainable_parameters": lambda: _sizes(model.trainable_weights) if model.built else None,
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "output_widths": partial(output_widths, model),
         "supports_jit": partial(supports_jit, model),
     }
+
+
+def _sizes(variables: Iterable[Any]) -> int:
+    """How many numbers all of them hold."""
+    return sum(math.prod(variable.shape) for variable in variables)
 
 
 def supports_jit(model: keras.Model) -> bool:
@@ -45,6 +52,7 @@ def keras_settings(model: keras.Model) -> Questions:
         "run_eagerly": lambda: bool(model.run_eagerly),
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
+        "optimizer_values": lambda: _sizes(getattr(model.optimizer, "variables", ())),
         "own_compile": lambda: not takes_options(model.compile),
         "own_train_step": lambda: _trains_otherwise(model),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,7 +111,6 @@ class LoopObservation(Observation):
             "driver": lambda: "loop",
             "run_eagerly": tf.config.functions_run_eagerly,
             "eager_functions": tf.config.functions_run_eagerly,
-            "trainable_parameters": self._trainable_parameters,
             "strategy": lambda: type(strategy).__name__,
             "replicas": lambda: int(strategy.num_replicas_in_sync),
             "batch_hooks": lambda: sorted(self._owners),
@@ -123,9 +121,6 @@ class LoopObservation(Observation):
             "exchange": lambda: recorded,
             "jit_compile": lambda: self._jit_compile,
         }
-
-    def _trainable_parameters(self) -> int:
-        return sum(math.prod(weights.shape) for weights in self.model.trainable_weights)
 
     def examples_per_step(self) -> float | None:
         """As the user said."""

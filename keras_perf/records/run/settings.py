@@ -37,7 +37,8 @@ class Settings:
     on JAX, which took `state_reads_s` in all. `call_ms` is what the train function's call takes of
     a step, there, while the device has nothing else to do, less the wait for a batch: entering and
     leaving it costs no more.
-    `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters.
+    `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters,
+    `optimizer_values` the numbers that the optimizer keeps beside the parameters.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -74,6 +75,7 @@ class Settings:
     dtype_policy: str | None = fact(text)
     parameters: int | None = fact(count())
     trainable_parameters: int | None = fact(count())
+    optimizer_values: int | None = fact(count())
     float16_softmax: bool = fact(flag, default=False)
     layer_widths: tuple[int, ...] = fact(each(count()), ())
     output_widths: tuple[int, ...] = fact(each(count()), ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand_built import diagnosed, summary
+from hand_built import H200, diagnosed, summary
 
 from keras_perf.advise.notes.small_batches import small_batch_notes
 
@@ -27,6 +27,45 @@ def test_each_replica_has_its_share():
     assert said(examples_per_step=64) == []
     [note] = said(examples_per_step=64, replicas=2)
     assert "64 examples" in note
+
+
+EMBEDDING = {
+    "optimizer": "Adam",
+    "trainable_parameters": 1_000_000,
+    "optimizer_values": 2_000_002,
+    "step_work": {"flops": {"float32": 1e4}, "product_bytes": 1e4},
+}
+"""Steps of 10 ms that move 28 MB; with as many parameters again, 56."""
+TWICE = {"trainable_parameters": 2_000_000, "optimizer_values": 4_000_002}
+
+
+def test_of_updates_that_move_much_memory_the_batch_is_named_whatever_it_holds():
+    [note] = said(examples_per_step=512, **EMBEDDING | TWICE)
+    assert note.startswith(
+        "Each step's update by Adam reads and writes about 53.4 MiB, of 2,000,000 parameters"
+    )
+    assert "SGD without momentum updates only the rows" in note
+    assert note.endswith("keras_perf.sweep_batch_size(model, data) measures what they gain.")
+
+
+def test_of_parameters_that_are_multiplied_nobody_is_told_of_rows():
+    dense = {"step_work": {"flops": {"float32": 1e9}, "product_bytes": 1e8}}
+    [note] = said(**EMBEDDING | TWICE | dense)
+    assert "rows" not in note
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {},
+        TWICE | {"optimizer_values": None},
+        TWICE | {"trainable_parameters": None},
+        TWICE | H200,
+        TWICE | {"driver": "loop"},
+    ],
+)
+def test_of_updates_that_move_little_or_on_a_gpu_nothing_is_said(context):
+    assert said(examples_per_step=512, **EMBEDDING | context) == []
 
 
 @pytest.mark.parametrize("verdict", ["input-bound", "dispatch-bound", "inconclusive"])
