@@ -11,7 +11,7 @@ from keras_perf.advise.notes.devices.gpu_use import shared_gpu_notes
 from keras_perf.advise.notes.devices.replicas import replica_notes
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.hooks_on_jax import hook_notes
-from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
+from keras_perf.advise.notes.in_the_step import distribution_notes, frozen_notes, step_notes
 from keras_perf.advise.notes.inference import inference_notes
 from keras_perf.advise.notes.input.first_pass import first_pass_notes
 from keras_perf.advise.notes.input.loaders import loader_notes
@@ -57,6 +57,7 @@ NOTES: tuple[Callable[[Diagnosed], Iterator[str]], ...] = (
     settings_notes,
     small_batch_notes,
     step_notes,
+    frozen_notes,
     hook_notes,
     distribution_notes,
     worker_notes,

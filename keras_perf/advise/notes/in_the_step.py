@@ -18,6 +18,10 @@ PYTHON = {
     "PyFuncStateless": "tf.numpy_function",
 }
 
+MOST = 0.5
+"""Of all parameters, and of a step: what is computed with so many of them, for so long, is worth
+a sentence."""
+
 NOT_MEASURED = "Its cost was not measured: train once without it, and compare."
 
 
@@ -47,6 +51,26 @@ def step_notes(run: Diagnosed) -> Iterator[str]:
             f"unrolled_steps_per_execution writes {min(unrolled, at_once)} of the {at_once} steps "
             "of an execution out one by one: the graph to trace and compile grows by that factor, "
             "and the loop over steps shrinks by it. Whether that pays was not measured."
+        )
+
+
+def frozen_notes(run: Diagnosed) -> Iterator[str]:
+    """A sentence on layers that compute the same in each epoch, where that can be computed once.
+
+    What it cannot see: how much of a step that is; and whether somebody means to train them later.
+    """
+    settings, known, epochs = run.facts.settings, run.facts.input, run.facts.length.epochs or 0
+    frozen, all_of_them = settings.frozen_in_front, settings.parameters or 0
+    drawn = any(stage.random or stage.python for chain in known.chains for stage in chain)
+    alike = known.input_kind == "arrays" or (known.chains and not drawn)
+    computes = run.summary.parts.get("compute", 0.0) > MOST * run.summary.step_ms
+    if computes and epochs > 1 and alike and frozen > MOST * all_of_them:
+        yield (
+            f"{frozen:,} of {all_of_them:,} parameters are in layers before the first that is "
+            f"trained or random: each of {epochs} epochs computes the same there of the same "
+            "examples. Compute it once (features = base.predict(...)) and train the layers behind on that, "
+            "unless you mean to augment examples, or to train those layers later. How much of a "
+            "step it is was not measured."
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import keras
 
+from keras_perf.observation.facts.frozen_layers import frozen_in_front
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observers.asking import Questions, unwarned
 from keras_perf.records.text.compiled_with import takes_options
@@ -20,6 +21,7 @@ def model_facts(model: keras.Model) -> Questions:
         "dtype_policy": lambda: str(getattr(model.dtype_policy, "name", model.dtype_policy)),
         "parameters": lambda: int(model.count_params()) if model.built else None,
         "trainable_parameters": lambda: _sizes(model.trainable_weights) if model.built else None,
+        "frozen_in_front": partial(frozen_in_front, model),
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "output_widths": partial(output_widths, model),

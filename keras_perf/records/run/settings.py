@@ -39,6 +39,8 @@ class Settings:
     leaving it costs no more.
     `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters,
     `optimizer_values` the numbers that the optimizer keeps beside the parameters.
+    `frozen_in_front` counts the parameters of layers that stand before all that is trained and all
+    that draws random numbers.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -76,6 +78,7 @@ class Settings:
     parameters: int | None = fact(count())
     trainable_parameters: int | None = fact(count())
     optimizer_values: int | None = fact(count())
+    frozen_in_front: int = fact(count(), 0)
     float16_softmax: bool = fact(flag, default=False)
     layer_widths: tuple[int, ...] = fact(each(count()), ())
     output_widths: tuple[int, ...] = fact(each(count()), ())

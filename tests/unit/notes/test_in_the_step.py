@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_built import diagnosed, summary
 
-from keras_perf.advise.notes.in_the_step import distribution_notes, step_notes
+from keras_perf.advise.notes.in_the_step import distribution_notes, frozen_notes, step_notes
 
 
 def said(**context):
@@ -30,6 +30,42 @@ def test_what_a_step_does_beside_training_is_told_without_a_claim_of_gain(operat
 def test_checks_that_xla_leaves_out_are_not_spoken_of():
     assert said(operations_in_step=["Assert", "CheckNumerics"], jit_compile=True) == []
     assert len(said(operations_in_step=["Assert"], jit_compile=False)) == 1
+
+
+FROZEN = {"parameters": 100, "frozen_in_front": 90, "epochs": 5, "input_kind": "arrays"}
+READ = {"kind": "map", "function": "read"}
+
+
+def of_chain(*stages):
+    return {"input_kind": "tf.data", "dataset": {"chains": [[{"kind": "tensor_slice"}, *stages]]}}
+
+
+def frozen(compute=10.0, input_wait=1.0, **context):
+    measured = summary(compute=compute, input_wait=input_wait, context=FROZEN | context)
+    return list(frozen_notes(diagnosed(measured)))
+
+
+@pytest.mark.parametrize("known", [{}, of_chain(READ)])
+def test_what_frozen_layers_compute_in_each_epoch_can_be_computed_once(known):
+    [note] = frozen(**known)
+    assert note.startswith("90 of 100 parameters are in layers before the first that is trained")
+    assert "each of 5 epochs" in note
+    assert "How much of a step it is was not measured." in note
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"frozen_in_front": 40},
+        {"epochs": 1},
+        {"input_kind": "PyDataset"},
+        of_chain(READ | {"random": True}),
+        of_chain(READ | {"python": True}),
+        {"compute": 1.0, "input_wait": 5.0},
+    ],
+)
+def test_of_frozen_layers_nothing_is_said_where_examples_may_differ_or_it_is_little(context):
+    assert frozen(**context) == []
 
 
 def test_a_plain_step_is_not_spoken_of():
