@@ -68,9 +68,9 @@ def frozen_notes(run: Diagnosed) -> Iterator[str]:
         yield (
             f"{frozen:,} of {all_of_them:,} parameters are in layers before the first that is "
             f"trained or random: each of {epochs} epochs computes the same there of the same "
-            "examples. Compute it once (features = base.predict(...)) and train the layers behind on that, "
-            "unless you mean to augment examples, or to train those layers later. How much of a "
-            "step it is was not measured."
+            "examples. Compute it once (features = base.predict(...)) and train the layers behind "
+            "on that, unless you mean to augment examples, or to train those layers later. How "
+            "much of a step it is was not measured."
         )
 
 
