@@ -23,7 +23,15 @@ MIXES = ("shuffle", "repeat")
 LETS_THROUGH = ("map", "prefetch", "options")
 """What may stand between such a stage and the map."""
 
-MADE_AGAIN = ("Shuffle", "Batch", "Prefetch")
+BATCHES = ("batch", "padded_batch")
+
+OF_KERAS = ("tensor_slice", "zip")
+"""What a dataset that Keras's functions make of a directory or an array begins with."""
+
+OF_LABELS = "keras.utils"
+"""What makes labels for all of these functions, as `WrittenStage.made_by`."""
+
+MADE_AGAIN = ("Shuffle", "Batch", "PaddedBatch", "Prefetch")
 """Running stages that stand behind a cache again where one is put before a shuffle."""
 
 GENERATOR = "flat_map_fn"
@@ -98,6 +106,8 @@ def best_place(facts: RunFacts) -> Place | None:
     if found is None:
         return None
     written, after = found
+    if any(stage.made_by for chain in chains for stage in chain if written in (stage, None)):
+        return None  # Nobody can write a cache into a function of Keras's.
     if _taken_of(written, chains[0] if chains else ()):
         return None
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
@@ -144,25 +154,25 @@ def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
 
 
 def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
-    """Keras's function that made all before the user's first stage, and shuffled; or "".
+    """Keras's function that made batches of shuffled examples, which all else is done with; or "".
 
-    Its batches come of examples that are the same in every pass. Whoever had it make them can have
-    it make examples; behind them come the user's own stages, random or not. Not where those take
-    a part of them, which leaves a cache unread, or repeat them.
+    The examples are the same in every pass. Whoever had it make batches can have it make examples;
+    behind them come the user's own stages, random or not. Not where those take a part of them,
+    which leaves a cache unread, or repeat them; nor where several such datasets come together.
     """
-    if not chains:
+    if not chains or any(stage.kind in ("take", "repeat") for stage in chains[0]):
         return ""
     batches, *others = chains
-    made_by = {stage.made_by for chain in chains for stage in chain} - {""}
-    batch = next((n for n, stage in enumerate(batches) if stage.kind == "batch"), None)
-    if len(made_by) != 1 or batch is None:
+    made = [*takewhile(lambda stage: stage.kind not in BATCHES, batches)]
+    sources = [stage for chain in others for stage in chain]
+    makers = [stage.made_by for stage in (*made, *sources) if stage.kind in WORK]
+    if len(made) == len(batches) or not all(makers) or made[0].kind not in OF_KERAS:
         return ""
-    made, behind = batches[:batch], batches[batch:]
-    own = any(stage.function or stage.source or stage.random for stage in made)
+    # A dataset of Keras's ends with a prefetch: what has one among the sources is one of several.
+    apart = any(stage.kind in ("shuffle", "random", "prefetch") for stage in sources)
     shuffled = any(stage.kind == "shuffle" for stage in made)
-    mixed = any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
-    left = any(stage.kind in ("take", "repeat") for stage in behind)
-    return "" if own or not shuffled or mixed or left else made_by.pop()
+    made_by = {*makers} - {OF_LABELS}
+    return made_by.pop() if shuffled and not apart and len(made_by) == 1 else ""
 
 
 def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:

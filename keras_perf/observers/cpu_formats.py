@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 CPU_FLAGS = "/proc/cpuinfo"
@@ -15,8 +16,13 @@ TensorFlow computes in float32 and converts.
 
 def cpu_has_bfloat16() -> bool | None:
     """The processor computes in bfloat16; None where the system does not tell."""
+    return _told_in(CPU_FLAGS)
+
+
+@cache
+def _told_in(file: str) -> bool | None:
     try:
-        words = Path(CPU_FLAGS).read_text(encoding="utf-8", errors="replace").split()
+        words = Path(file).read_text(encoding="utf-8", errors="replace").split()
     except OSError:
         return None
     return not set(BFLOAT16_FLAGS).isdisjoint(words)

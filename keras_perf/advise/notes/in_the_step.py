@@ -63,14 +63,15 @@ def frozen_notes(run: Diagnosed) -> Iterator[str]:
     frozen, all_of_them = settings.frozen_in_front, settings.parameters or 0
     drawn = any(stage.random or stage.python for chain in known.chains for stage in chain)
     alike = known.input_kind == "arrays" or (known.chains and not drawn)
+    passes = 0 if run.facts.length.ends_by_steps else epochs
     computes = run.summary.parts.get("compute", 0.0) > MOST * run.summary.step_ms
-    if computes and epochs > 1 and alike and frozen > MOST * all_of_them:
+    if computes and passes > 1 and alike and frozen > MOST * all_of_them:
         yield (
             f"{frozen:,} of {all_of_them:,} parameters are in layers before the first that is "
             f"trained or random: each of {epochs} epochs computes the same there of the same "
-            "examples. Compute it once (features = base.predict(...)) and train the layers behind "
-            "on that, unless you mean to augment examples, or to train those layers later. How "
-            "much of a step it is was not measured."
+            "examples. Compute it once, by predict() of a model of these layers, and train those "
+            "behind on that, if it fits into memory, and unless you mean to augment examples, or "
+            "to train those layers later. How much of a step it is was not measured."
         )
 
 

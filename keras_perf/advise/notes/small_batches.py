@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.figures import in_mib
+from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
 FEW = 32
@@ -19,7 +20,8 @@ second in batches of 512 as in batches of 64.
 """
 
 BYTES = 4
-"""Of a parameter, which is float32 under a mixed policy, too."""
+IN_FLOAT32 = ("float32", "mixed_float16", "mixed_bfloat16")
+"""Bytes of a parameter, and the policies under which it has so many."""
 
 OF_A_PARAMETER, OF_WHAT_IS_KEPT = 3, 2
 """The gradient is read; a parameter, and what the optimizer keeps of it, is read and written."""
@@ -49,17 +51,16 @@ def small_batch_notes(run: Diagnosed) -> Iterator[str]:
 def _updates(run: Diagnosed) -> str:
     """What updates take, where that is much of a step on a CPU; else ""."""
     settings, moved = run.facts.settings, _moved_bytes(run.facts)
-    if run.situation.model.on_gpu or moved < MUCH_GB_PER_S * 1e6 * run.situation.model.step_ms:
+    on_tpu = "TPU" in (settings.strategy or "")
+    little = moved < MUCH_GB_PER_S * 1e6 * run.situation.model.step_ms
+    if run.situation.model.on_gpu or on_tpu or little:
         return ""
     told = (
         f"Each step's update by {settings.optimizer} reads and writes about "
         f"{in_mib(moved / 2**20)}, of {settings.trainable_parameters:,} parameters, however few "
         "examples it holds: much of what is computed."
     )
-    work = run.facts.step_work
-    if work is None or not work.product_bytes or not settings.trainable_parameters:
-        return told
-    if work.product_bytes > BYTES * settings.trainable_parameters:
+    if on_jax(run.facts) or not _mostly_looked_up(run.facts):
         return told
     return (
         f"{told} Most of them are multiplied with nothing, like an embedding's: SGD without "
@@ -68,9 +69,20 @@ def _updates(run: Diagnosed) -> str:
 
 
 def _moved_bytes(facts: RunFacts) -> float:
-    """What an update reads and writes, at least; 0 where it is not known."""
+    """What an update reads and writes, at least; 0 where it is not known, or not of all of them."""
     settings = facts.settings
     kept, parameters = settings.optimizer_values, settings.trainable_parameters
-    if kept is None or parameters is None:
+    narrow = (settings.dtype_policy or "float32") not in IN_FLOAT32
+    if not kept or not parameters or settings.own_train_step or narrow:
         return 0.0
+    if kept < parameters and _mostly_looked_up(facts):
+        return 0.0  # An optimizer that keeps nothing of a row updates those that a batch uses.
     return BYTES * (OF_A_PARAMETER * parameters + OF_WHAT_IS_KEPT * kept)
+
+
+def _mostly_looked_up(facts: RunFacts) -> bool:
+    """Most parameters are in no product that was counted, as those of an embedding are."""
+    work, parameters = facts.step_work, facts.settings.trainable_parameters or 0
+    if work is None or not work.product_bytes or work.passed_over:
+        return False
+    return work.product_bytes < BYTES * parameters

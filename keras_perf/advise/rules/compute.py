@@ -205,9 +205,10 @@ def full_precision(situation: Situation) -> Recommendation | None:
     """A CPU computes in half precision, for which TensorFlow has no quick operations there."""
     facts, compute_ms = situation.facts, situation.model.rest.get("compute", 0.0)
     policy = facts.settings.dtype_policy or ""
-    slow, seen = SLOW_ON_A_CPU.get(policy.removeprefix("mixed_"), ("", ""))
-    if not compute_ms or not slow or not _on_a_cpu_without(policy, facts):
+    half = policy.removeprefix("mixed_")
+    if not compute_ms or half not in SLOW_ON_A_CPU or not _on_a_cpu_without(half, facts):
         return None
+    slow, seen = SLOW_ON_A_CPU[half]
     expected = _left_in_float32(facts, compute_ms)
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -222,21 +223,21 @@ def full_precision(situation: Situation) -> Recommendation | None:
         change,
         title="Compute in float32 as long as no GPU trains",
         reason=(
-            f"{slow} {policy}: eight small models took {seen} times as long in it as in float32. "
-            "What it takes here was reckoned from what a step multiplies, not measured: "
-            "keras_perf.try_advice measures it."
+            f"{slow} {half}: eight small models took {seen} times as long in it as in float32. "
+            "What it takes here was reckoned from what a step multiplies, not measured."
         ),
         action='keras.config.set_dtype_policy("float32")  # before the model is built',
         evidence={"dtype_policy": policy, "advised_policy": "float32"},
     )
 
 
-def _on_a_cpu_without(policy: str, facts: RunFacts) -> bool:
-    """TensorFlow trains on a CPU alone, without XLA, and has nothing quick for this policy."""
-    elsewhere = facts.gpu_use.gpus_visible != 0 or "TPU" in (facts.settings.strategy or "")
-    if elsewhere or on_jax(facts) or facts.settings.jit_compile:
-        return False
-    return not policy.endswith("bfloat16") or facts.machine.cpu_bfloat16 is False
+def _on_a_cpu_without(half: str, facts: RunFacts) -> bool:
+    """TensorFlow trains on a CPU alone, in graphs without XLA, and has nothing quick for these."""
+    settings = facts.settings
+    on_cpu = facts.gpu_use.gpus_visible == 0 and "TPU" not in (settings.strategy or "")
+    perhaps_by_xla = settings.jit_compile or (settings.in_a_loop and settings.jit_compile is None)
+    plain = on_cpu and not (on_jax(facts) or perhaps_by_xla or settings.run_eagerly)
+    return plain and (half != "bfloat16" or facts.machine.cpu_bfloat16 is False)
 
 
 def _left_in_float32(facts: RunFacts, compute_ms: float) -> float:
@@ -244,6 +245,6 @@ def _left_in_float32(facts: RunFacts, compute_ms: float) -> float:
     work = facts.step_work
     if work is None or not work.flops:
         return LEFT_UNKNOWN
-    flops = sum(work.flops.values()) * facts.settings.replicas
+    flops = sum(work.flops.values()) * facts.settings.replicas / max(1, facts.settings.workers)
     float32_ms = USUAL_STEP_MS + 1e3 * flops / (FLOPS_OF_A_CORE * facts.machine.cores)
     return min(1 / FULL_PRECISION_GAINS, float32_ms / compute_ms)

@@ -20,13 +20,20 @@ def model_facts(model: keras.Model) -> Questions:
     return {
         "dtype_policy": lambda: str(getattr(model.dtype_policy, "name", model.dtype_policy)),
         "parameters": lambda: int(model.count_params()) if model.built else None,
-        "trainable_parameters": lambda: _sizes(model.trainable_weights) if model.built else None,
+        "trainable_parameters": lambda: _sizes(model.trainable_weights) or None,
         "frozen_in_front": partial(frozen_in_front, model),
         "float16_softmax": partial(ends_in_float16_softmax, model),
         "layer_widths": partial(layer_widths, model),
         "output_widths": partial(output_widths, model),
         "supports_jit": partial(supports_jit, model),
     }
+
+
+def _kept_of_each_step(optimizer: Any) -> int | None:
+    """Numbers that it keeps; None where it gathers several steps before it updates anything."""
+    if getattr(optimizer, "gradient_accumulation_steps", None):
+        return None
+    return _sizes(getattr(optimizer, "variables", ()))
 
 
 def _sizes(variables: Iterable[Any]) -> int:
@@ -54,7 +61,7 @@ def keras_settings(model: keras.Model) -> Questions:
         "run_eagerly": lambda: bool(model.run_eagerly),
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
-        "optimizer_values": lambda: _sizes(getattr(model.optimizer, "variables", ())),
+        "optimizer_values": lambda: _kept_of_each_step(model.optimizer),
         "own_compile": lambda: not takes_options(model.compile),
         "own_train_step": lambda: _trains_otherwise(model),
     }

@@ -26,8 +26,9 @@ MAKERS = {
     "text_dataset_utils.py": "keras.utils.text_dataset_from_directory",
     "audio_dataset_utils.py": "keras.utils.audio_dataset_from_directory",
     "timeseries_dataset_utils.py": "keras.utils.timeseries_dataset_from_array",
+    "dataset_utils.py": "keras.utils",
 }
-"""Keras's file with functions that make a dataset → how a user calls it."""
+"""Keras's file with functions that make a dataset → how a user calls it; of labels, any of them."""
 
 MOST_WRAPPERS = 20
 
@@ -61,7 +62,10 @@ def source_of(function: Any, name: str | None = None) -> SourceLine | None:
 
 def made_by_keras(function: Any) -> str:
     """What the user called, of a function of Keras's that works on a dataset made there; or ""."""
-    code = code_of(function)
+    try:
+        code = code_of(function)
+    except Exception:  # noqa: BLE001  the user's class may answer as it likes
+        return ""
     if code is None or not code.co_filename.startswith(LIBRARIES):
         return ""
     return MAKERS.get(os.path.basename(code.co_filename), "")

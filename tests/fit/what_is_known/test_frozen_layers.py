@@ -58,6 +58,33 @@ def test_where_nothing_is_trained_or_the_order_is_not_told_none_count():
     assert frozen_in_front(keras.Sequential([dense(), dense(trained=True)])) == 0
 
 
+class Own(layers.Layer):
+    def call(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.Lambda(lambda x: x),
+        lambda: layers.BatchNormalization(center=False, scale=False),
+        lambda: layers.Pipeline([layers.GaussianNoise(0.1)]),
+        lambda: keras.Sequential([layers.Dropout(0.5)]),
+        Own,
+    ],
+)
+def test_what_may_differ_from_epoch_to_epoch_ends_the_count(make):
+    model = keras.Sequential([keras.Input((4,)), make(), dense(), dense(trained=True)])
+    assert frozen_in_front(model) == 0
+
+
+def test_a_layer_in_two_places_counts_once():
+    inputs, once = keras.Input((4,)), dense()
+    both = [keras.Model(x := keras.Input((4,)), once(x)) for _ in range(2)]
+    together = layers.Add()([model(inputs) for model in both])
+    assert frozen_in_front(keras.Model(inputs, dense(trained=True)(together))) == OF_DENSE
+
+
 def test_looking_rows_up_is_next_to_no_work():
     looked_up = layers.Embedding(9, 4, trainable=False)
     model = keras.Sequential(

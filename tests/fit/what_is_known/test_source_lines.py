@@ -16,7 +16,7 @@ from programs import Batches, dataset, model
 import keras_perf as kp
 from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 from keras_perf.observation.facts.input.given_input import source_of_input
-from keras_perf.observation.facts.source_lines import source_of
+from keras_perf.observation.facts.source_lines import made_by_keras, source_of
 
 
 def load(x):
@@ -83,6 +83,7 @@ def test_what_nobody_wrote_has_no_line():
             raise RuntimeError(name)
 
     assert source_of(Rude()) is None
+    assert made_by_keras(Rude()) == ""
 
 
 @pytest.mark.parametrize(

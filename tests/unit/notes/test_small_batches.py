@@ -48,10 +48,27 @@ def test_of_updates_that_move_much_memory_the_batch_is_named_whatever_it_holds()
     assert note.endswith("keras_perf.sweep_batch_size(model, data) measures what they gain.")
 
 
-def test_of_parameters_that_are_multiplied_nobody_is_told_of_rows():
-    dense = {"step_work": {"flops": {"float32": 1e9}, "product_bytes": 1e8}}
-    [note] = said(**EMBEDDING | TWICE | dense)
+DENSE = {"step_work": {"flops": {"float32": 1e9}, "product_bytes": 1e8}}
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        DENSE,
+        {"step_work": EMBEDDING["step_work"] | {"passed_over": ["SparseTensorDenseMatMul"]}},
+        {"step_work": {"not_counted": "loop"}},
+        {"versions": {"jax": "0.10.2"}},  # whose gradients are as large as what they are of
+    ],
+)
+def test_of_parameters_that_may_be_multiplied_nobody_is_told_of_rows(context):
+    [note] = said(**EMBEDDING | TWICE | context)
     assert "rows" not in note
+
+
+def test_updates_by_what_keeps_nothing_are_told_of_where_parameters_are_multiplied():
+    many = {"trainable_parameters": 4_000_000, "optimizer_values": 2}
+    [note] = said(**EMBEDDING | DENSE | many)
+    assert note.startswith("Each step's update")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +78,10 @@ def test_of_parameters_that_are_multiplied_nobody_is_told_of_rows():
         TWICE | {"optimizer_values": None},
         TWICE | {"trainable_parameters": None},
         TWICE | H200,
+        TWICE | {"optimizer_values": 2},  # SGD, which updates the rows of a batch alone
+        TWICE | {"own_train_step": True},
+        TWICE | {"strategy": "TPUStrategyV2"},
+        TWICE | {"dtype_policy": "float16"},
         TWICE | {"driver": "loop"},
     ],
 )

@@ -69,7 +69,7 @@ def cache(situation: Situation) -> Recommendation | None:
     named = f"Stages up to {place.after.name}" if not place.whole else "All stages"
     told_ms = situation.able_ms if place.whole else saved_ms
     python = ""
-    if situation.runs_python:
+    if situation.runs_python and not place.made_by:
         python = (
             f" Python code in it must give the same result each time.{about_quickest(situation)}"
         )
@@ -92,12 +92,13 @@ def cache(situation: Situation) -> Recommendation | None:
 def _action(place: Place, facts: RunFacts) -> str:
     """Code that keeps it."""
     if place.made_by:
+        batch = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
         return (
             "# Keras's function makes no batches any more; one order of its shuffle is kept, with\n"
             "# the same part for validation, and shuffled for each pass\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
-            f".batch({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
+            f".{batch}({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"
             "  # then what stood behind it"
         )
     about = "before shuffle, repeat and all that draws random numbers"

@@ -228,6 +228,43 @@ def test_what_keras_shuffles_is_kept_as_examples_before_a_shuffle(behind):
     assert advice.evidence["size_mib"] == pytest.approx(100.0)
 
 
+def test_what_keras_pads_is_padded_behind_the_cache():
+    """As audio_dataset_from_directory makes it."""
+    [[zipped, shuffle, read, _], *others] = of_a_directory()["chains"]
+    padded = [zipped, shuffle, read, {"kind": "prefetch"}, BATCHED | {"kind": "padded_batch"}]
+    running = [*READ[:4], stage("ParallelMapV2", 6.0), stage("Prefetch", 0.1)]
+    running.append(stage("PaddedBatchV2", 0.5, bytes_per_batch=MIB))
+    advice = cached([], running, dataset={"chains": [padded, *others]})
+    assert "dataset.shuffle(dataset.cardinality()).padded_batch(" in advice.action
+    assert advice.evidence["saved_ms"] == pytest.approx(6.3)
+
+
+TWO = [[SLICES, {"kind": "map"} | MADE, {"kind": "prefetch"}]] * 2
+MASKS = [SLICES, {"kind": "map", "function": "load_mask"}]
+LABELS = [SLICES, {"kind": "map", "made_by": "keras.utils"}]
+
+
+@pytest.mark.parametrize(
+    "chains",
+    [
+        [[{"kind": "zip"}, SHUFFLE, BATCHED, OWN | {"random": True}], *TWO],
+        [[{"kind": "zip"}, SHUFFLE, BATCHED, OWN | {"random": True}], TWO[0], MASKS],
+        [[{"kind": "concatenate"}, SHUFFLE, BATCHED, OWN | {"random": True}], *TWO],
+        [[{"kind": "zip"}, SHUFFLE, {"kind": "map"} | MADE, {"kind": "map"}, BATCHED], [SLICES]],
+    ],
+)
+def test_what_comes_of_several_such_datasets_is_not_shuffled_apart(chains):
+    """Images would no longer belong to their masks."""
+    advice = cached([], READ, dataset={"chains": chains})
+    assert advice is None or "keras.utils" not in advice.action
+
+
+def test_labels_that_keras_makes_belong_to_its_examples():
+    [made, *_] = of_a_directory(OWN | {"random": True})["chains"]
+    advice = cached([], READ, dataset={"chains": [made, [SLICES], LABELS]})
+    assert "keras.utils.image_dataset_from_directory(..., batch_size=None)" in advice.action
+
+
 def test_without_labels_keras_s_map_is_no_one_s_to_put_a_cache_behind():
     [[_, *made], *_] = of_a_directory()["chains"]
     advice = cached([SLICES, *made], [READ[0], *READ[3:]])
@@ -235,9 +272,16 @@ def test_without_labels_keras_s_map_is_no_one_s_to_put_a_cache_behind():
 
 
 @pytest.mark.parametrize("kind", ["take", "repeat"])
-def test_of_what_keras_made_a_part_or_what_repeats_is_not_kept(kind):
-    behind = [{"kind": kind, "elements": 5}, OWN | {"random": True}]
+@pytest.mark.parametrize("own", [[], [OWN | {"random": True}]])
+def test_of_what_keras_made_a_part_or_what_repeats_is_not_kept(kind, own):
+    behind = [{"kind": kind, "elements": 5}, *own]
     assert cached([], READ, dataset=of_a_directory(*behind)) is None
+
+
+def test_a_take_before_one_s_own_batches_is_not_kept_either():
+    [[zipped, shuffle, read, batched], *others] = of_a_directory()["chains"]
+    part = [zipped, shuffle, read, {"kind": "take", "elements": 9}, batched]
+    assert cached([], READ, dataset={"chains": [part, *others]}) is None
 
 
 def test_steps_that_fit_counts_do_not_tell_how_often_what_keras_made_is_read():

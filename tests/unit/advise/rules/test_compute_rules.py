@@ -493,7 +493,7 @@ def test_on_a_cpu_float16_is_reckoned_by_what_a_step_multiplies(policy):
     advice = in_half(dtype_policy=policy)
     assert_predicts(advice, 6 * 5.5, 5.5, 5.5 / 6, before=200.0)
     assert advice.id == "full-precision"
-    assert f"few quick operations on a CPU for {policy}" in advice.reason
+    assert "few quick operations on a CPU for float16: eight" in advice.reason
     assert "1.2 to 220 times as long" in advice.reason
     assert advice.evidence == {"dtype_policy": policy, "advised_policy": "float32"}
     assert 'set_dtype_policy("float32")' in advice.action
@@ -510,7 +510,7 @@ def test_where_nobody_counted_what_a_step_multiplies_a_quarter_is_expected():
 
 def test_bfloat16_is_slow_where_the_processor_has_none():
     advice = in_half(dtype_policy="mixed_bfloat16", cpu_bfloat16=False)
-    assert "This processor has no instructions for mixed_bfloat16" in advice.reason
+    assert "This processor has no instructions for bfloat16: eight" in advice.reason
     assert "1.0 to 12 times as long" in advice.reason
 
 
@@ -518,6 +518,10 @@ def test_computing_takes_less_of_all_cores_that_it_uses():
     sampled = {"host/process_cpu_pct": 300.0}
     advice = full_precision(situation(compute=200.0, sensors=sampled, context=IN_HALF))
     assert_predicts(advice, 6 * 5.5, 5.5, 5.5 / 6, before=200.0)
+
+
+def test_replicas_of_several_workers_have_cores_of_their_own():
+    assert_predicts(in_half(replicas=4, workers=2), 6 * 8.0, 8.0, 8.0 / 6, before=200.0)
 
 
 def test_two_replicas_of_a_cpu_share_its_cores():
@@ -534,6 +538,8 @@ def test_two_replicas_of_a_cpu_share_its_cores():
         {"strategy": "TPUStrategyV2"},
         {"versions": {"jax": "0.10.2"}},
         {"jit_compile": True},
+        {"driver": "loop", "jit_compile": None},  # its user has not said
+        {"run_eagerly": True},  # what that takes is mostly Python
         {"dtype_policy": "mixed_bfloat16", "cpu_bfloat16": True},
         {"dtype_policy": "mixed_bfloat16"},  # the system does not tell
     ],
@@ -543,7 +549,7 @@ def test_half_precision_is_left_alone_where_it_may_be_quick(context):
 
 
 def test_a_loop_is_told_to_set_the_policy():
-    advice = in_half(driver="loop")
+    advice = in_half(driver="loop", jit_compile=False)
     assert "set_dtype_policy" in advice.action or "--policy float32" in advice.action
 
 
