@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 import keras
 
-OWN_WORK = (keras.layers.Lambda, keras.layers.TorchModuleWrapper)
-"""Keras's layers that do what nobody knows."""
-
 
 def frozen_in_front(model: keras.Model) -> int:
     """How many parameters they have, as far as none of them draws random numbers in training.
@@ -44,5 +41,5 @@ def _is_alike(layer: keras.layers.Layer) -> bool:
     """Whatever epoch it is. States of random numbers are variables, but no weights."""
     draws = len(layer.variables) > len(layer.weights)
     of_the_batch = isinstance(layer, keras.layers.BatchNormalization) and layer.trainable
-    known = _is_keras_s(layer) and not isinstance(layer, OWN_WORK)
+    known = _is_keras_s(layer) and not isinstance(layer, keras.layers.Lambda)
     return known and not (layer.trainable_weights or draws or of_the_batch)

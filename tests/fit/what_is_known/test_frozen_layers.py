@@ -68,7 +68,8 @@ class Own(layers.Layer):
     [
         lambda: layers.Lambda(lambda x: x),
         lambda: layers.BatchNormalization(center=False, scale=False),
-        lambda: layers.Pipeline([layers.GaussianNoise(0.1)]),
+        # Older Keras has no such layer.
+        lambda: getattr(layers, "Pipeline", keras.Sequential)([layers.GaussianNoise(0.1)]),
         lambda: keras.Sequential([layers.Dropout(0.5)]),
         Own,
     ],
