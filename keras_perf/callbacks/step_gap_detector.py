@@ -101,7 +101,7 @@ class StepGapDetector(ObservingCallback):
             self._calls = chosen_backend().watch_call(kind, self, self._calls)
 
     def finish_calls(self) -> None:
-        """Writes the last calls of `evaluate` and `predict`, up to a hundredth of their time."""
+        """Writes the last of very many calls, up to a hundredth of their time."""
         if self._calls is not None:
             self._calls.finish()
 

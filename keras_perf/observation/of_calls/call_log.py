@@ -14,9 +14,11 @@ from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import RUN, worker_run
 from keras_perf.write.reopened_run import ReopenedRun
 
+EACH_WRITTEN = 100
+"""So many calls of a kind are written as each ends, however short."""
 UNWRITTEN = 0.01
-"""What is written lacks at most this share of the time of all calls, until `finish`: `predict` may
-be called ten thousand times."""
+"""Of later ones what is written lacks at most this share of the time of all calls, until `finish`:
+`predict` may be called ten thousand times."""
 
 
 class CallLog:
@@ -46,13 +48,12 @@ class CallLog:
         return kind in self._calls
 
     def add(self, kind: str, call: Inference) -> None:
-        """A call has ended; the first of its kind is written at once."""
-        first = not self.knows(kind)
-        self._calls[kind] = call.after(self._calls.get(kind))
+        """A call has ended."""
+        together = self._calls[kind] = call.after(self._calls.get(kind))
         self._unwritten = kind, call
         self._unwritten_s += call.spent_s
         total_s = sum(each.spent_s for each in self._calls.values())
-        if first or self._unwritten_s >= UNWRITTEN * total_s:
+        if together.calls <= EACH_WRITTEN or self._unwritten_s >= UNWRITTEN * total_s:
             self.finish()
 
     def finish(self) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.call_log import EACH_WRITTEN, CallLog
 from keras_perf.read.fits import fits_of
 from keras_perf.records.run.inference import EVALUATE, PREDICT, Inference
 from keras_perf.report.run_report import run_reports
@@ -28,20 +28,22 @@ def calls_in(log_dir, run="perf"):
     return {kind: each.calls for kind, each in fit.facts.inference.items()}
 
 
-def test_the_first_call_of_a_kind_is_written_however_short(tmp_path):
+def test_a_call_is_written_as_it_ends_however_short(tmp_path):
     log = CallLog(str(tmp_path), {})
     log.add(EVALUATE, call(100.0))
-    log.add(PREDICT, call(0.001))
-    assert calls_in(tmp_path) == {EVALUATE: 1, PREDICT: 1}
+    for calls in (1, 2, 3):
+        log.add(PREDICT, call(0.001))
+        assert calls_in(tmp_path) == {EVALUATE: 1, PREDICT: calls}
 
 
-def test_the_last_calls_are_written_at_the_end_and_once(tmp_path):
+def test_of_very_many_the_last_are_written_at_the_end_and_once(tmp_path):
     log = CallLog(str(tmp_path), {})
-    log.add(PREDICT, call(100.0))
+    for _ in range(EACH_WRITTEN):
+        log.add(PREDICT, call(1.0))
     log.add(PREDICT, call(0.1))
-    assert calls_in(tmp_path) == {PREDICT: 1}
+    assert calls_in(tmp_path) == {PREDICT: EACH_WRITTEN}
     log.finish()
-    assert calls_in(tmp_path) == {PREDICT: 2}
+    assert calls_in(tmp_path) == {PREDICT: EACH_WRITTEN + 1}
     [file] = (tmp_path / "perf").iterdir()
     size = file.stat().st_size
     log.finish()
