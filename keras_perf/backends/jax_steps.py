@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -55,8 +55,14 @@ class StandIn:
         """For the function of this model."""
         self.batches.stacked = self._timeline.fetches_once = stacks_batches(model)
 
-    def __call__(self, state: Any, iterator: Iterator[Any]) -> Any:
-        """Takes the state until the train function is called with it."""
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Takes the state until the train function is called with it.
+
+        One with other arguments is the user's, and only called.
+        """
+        if named or len(arguments) != 2:
+            return self.function(*arguments, **named)
+        state, iterator = arguments
         timed = self._timed
         if timed is None or timed.source is not iterator:
             timed = TimedIterator(iterator, self._timeline, self.batches, self._now)

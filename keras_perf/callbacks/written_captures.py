@@ -89,4 +89,4 @@ class WrittenCaptures:
         for step, trace in self._readings.take(wait=wait):
             self._writer.scalars(step, trace_scalars(trace))
             self._writer.text(step, "perf/trace", trace.to_markdown())
-            self._observation.recording.traces.append(trace)
+            self._observation.recording.trace = trace

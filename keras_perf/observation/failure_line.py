@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from keras_perf.records.text.error_line import error_line
@@ -46,6 +46,18 @@ def harmless(work: Callable[..., None]) -> Callable[..., None]:
             self.fails(error)
 
     return guarded
+
+
+@contextlib.contextmanager
+def given_back_if_it_fails(*taken: Callable[[], None]) -> Iterator[list[Callable[[], None]]]:
+    """If what is inside raises, all is done that is in the list, to which more may come."""
+    give_back = [*taken]
+    try:
+        yield give_back
+    except BaseException:
+        for each in reversed(give_back):
+            ends_harmlessly(each)
+        raise
 
 
 def ends_harmlessly(work: Callable[..., None], *arguments: Any, **named: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -66,7 +67,7 @@ class Observation(ObservedTraining):
         self.batch = 0
         self.mid_epoch = False
         self.diagnoses = True
-        self.closed, self._closing = False, threading.Lock()
+        self.closed, self._closing, self._process = False, threading.Lock(), os.getpid()
         self._begun = clock()
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
         self._completed = Completed(
@@ -194,11 +195,14 @@ class Observation(ObservedTraining):
         The rest is told; what was taken is given back; listeners end; context and diagnosis are
         written; files are closed: each whatever fails before it. Ctrl-C waits for that, for
         PATIENCE_S at most. After an interrupt inside all is given back too, but no more written.
+        In a copy of the process (`os.fork`), which has none of its threads, nothing is done.
 
         Arguments:
             aborted: training has raised, or is observed no longer.
             ending: how it has raised; None where it goes on.
         """
+        if os.getpid() != self._process:
+            return
         with uninterrupted(PATIENCE_S):
             with self._closing:
                 if self.closed:

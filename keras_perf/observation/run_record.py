@@ -40,7 +40,7 @@ class Recording:
         run: the same.
         facts: what is known beside the figures. Each listener replaces its part.
         not_known: name → reason of what would be among them, but could not be asked.
-        traces: the captures' traces, as they were read.
+        trace: the newest capture's, as it was read.
     """
 
     def __init__(self, run: str, ask: Callable[[], Questions]) -> None:
@@ -52,7 +52,7 @@ class Recording:
         self._writers: dict[str, SafeWriter] = {}
         self._diagnosed: list[str] = []
         self._summarized: set[str] = set()
-        self.traces: list[Trace] = []
+        self.trace: Trace | None = None
 
     def writer(self, log_dir: str) -> SafeWriter:
         """The writer for a log directory, made at the first call."""
@@ -121,9 +121,8 @@ class Recording:
         for writer in self._writers.values():
             writer.flush_now()
 
-    def _note_differences(self, summary: Summary) -> None:
+    def _note_differences(self, trace: Trace, summary: Summary) -> None:
         """Where the newest trace and the split do not tell the same, and why."""
-        trace = self.traces[-1]
         self.facts = replace(
             self.facts,
             trace_agreement=compare_with_split(trace.to_frame(), summary),
@@ -148,8 +147,8 @@ class Recording:
     def _diagnosis(self, step: int, log_dir: str) -> Diagnosis:
         this = self._writers[log_dir].fit
         diagnosis = diagnose(log_dir, fit=this)
-        if self.traces:
-            self._note_differences(diagnosis.summary)
+        if self.trace is not None:
+            self._note_differences(self.trace, diagnosis.summary)
             self.write_facts(step)
             self.flush_now()
             diagnosis = diagnose(log_dir, fit=this)

@@ -165,7 +165,7 @@ class _BegunFit:
             if each.observation is not None:
                 ending = ended_by(error)
                 ends_harmlessly(each.observation.close, aborted=True, ending=ending)
-        if not isinstance(self._callbacks, list):
+        if not isinstance(self._callbacks, list | dict):
             # The program's own CallbackList, as it was.
             theirs = self._callbacks.callbacks
             theirs[:] = [each for each in theirs if not any(each is ours for ours in self._ours)]

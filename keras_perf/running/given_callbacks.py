@@ -18,7 +18,10 @@ def with_ours(given: Any, ours: Sequence[ObservingCallback], model: Any, keras: 
             each.set_params(given.params)
         given.callbacks.extend(ours)
         return given
-    return [*(given if isinstance(given, list | tuple) else keras.tree.flatten(given or [])), *ours]
+    if isinstance(given, list | tuple) or not given:
+        return [*(given or ()), *ours]
+    # Of what is no list Keras asks no callback on JAX whether it must not be called late.
+    return dict(enumerate([*keras.tree.flatten(given), *ours]))
 
 
 def has_ours(given: Any, keras: Any) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import keras
 import tensorflow as tf
 
+from keras_perf.observation.facts.input.given_input import kind_of_input
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_calls.rows import rows_of
@@ -29,15 +31,31 @@ class _Inside:
         self.known = True
         self.rows: float | None = 0.0
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()
-        outputs = self.function(data)
+        outputs = self.function(*arguments, **named)
         if self.executions < WAITED_FOR:
             self.known = self.known and _is_done()
         self.spent_ns += self._now() - begin
         self.executions += 1
-        self.rows = rows_of(data, self.rows)
+        self.rows = rows_of(arguments[0] if arguments else None, self.rows)
         return outputs
+
+
+class _InPlaceOf:
+    """Of a method of a model's, as which it is pickled: another process has none of ours."""
+
+    def __init__(
+        self, method: Callable[..., Any], call: Callable[..., Any], model: keras.Model, name: str
+    ) -> None:
+        functools.update_wrapper(self, method)
+        self._call, self._model, self._name = call, model, name
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._call(*arguments, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._model, self._name)
 
 
 class CallsInHooks:
@@ -63,15 +81,10 @@ class CallsInHooks:
         self._evaluates: dict[str, EvaluateCalls] = {}
         self._predict, self._evaluate = model.predict, model.evaluate
 
-        @functools.wraps(self._predict)
-        def predict(*arguments: Any, **named: Any) -> Any:
-            return self._timed(*arguments, **named)
-
-        @functools.wraps(self._evaluate)
-        def evaluate(*arguments: Any, **named: Any) -> Any:
-            return self._evaluated(*arguments, **named)
-
-        self._wrappers = {PREDICT: predict, EVALUATE: evaluate}
+        self._wrappers = {
+            PREDICT: _InPlaceOf(self._predict, self._timed, model, PREDICT),
+            EVALUATE: _InPlaceOf(self._evaluate, self._evaluated, model, EVALUATE),
+        }
         for name, wrapper in self._wrappers.items():
             # Past Keras's own `__setattr__`, which looks for variables to track.
             vars(model).setdefault(name, wrapper)
@@ -100,7 +113,9 @@ class CallsInHooks:
         finally:
             if inside is not None and held.get("predict_function") is inside:
                 held["predict_function"] = function
-            self._add(self._predicts, _as_timed((self._now() - begin) / 1e9, inside))
+            of_arrays = kind_of_input(arguments[0] if arguments else named.get("x")) == "arrays"
+            timed = _as_timed((self._now() - begin) / 1e9, inside)
+            self._add(self._predicts, replace(timed, of_arrays=of_arrays))
 
     def _evaluated(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()

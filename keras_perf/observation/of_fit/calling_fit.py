@@ -57,6 +57,8 @@ class Asked(NamedTuple):
     """Examples of a step, where the input tells them."""
     found: bool
     """False where no `fit` calls, but somebody's own loop with a callback list."""
+    by_keras: bool
+    """Keras's own `fit` calls its own kind of list: nothing else is done between two steps."""
 
 
 def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
@@ -79,12 +81,21 @@ def asked_of_fit(callbacks: keras.callbacks.CallbackList | None) -> Asked:
         batch_rows=rows_of_batches(*input_),
         mean_rows=mean_rows(*input_) if _trains_alone() else None,
         found=_fit_frame() is not None,
+        by_keras=_is_keras_s(_fit_frame(), callbacks),
     )
 
 
 def _trains_alone() -> bool:
     """Not as one of several workers, which share a batch."""
     return place_among_workers(os.environ.get("TF_CONFIG"))[0] is None
+
+
+def _is_keras_s(frame: FrameType | None, callbacks: keras.callbacks.CallbackList | None) -> bool:
+    """Whether it is Keras that trains, and calls the hooks, and not a `fit` of somebody's own."""
+    if frame is None or type(callbacks) is not keras.callbacks.CallbackList:
+        return False
+    by_keras = str(frame.f_globals.get("__name__", "")).startswith("keras.")
+    return by_keras and frame.f_locals.get("callbacks") is callbacks
 
 
 def epochs_from(epoch: int, last: int | None) -> int | None:

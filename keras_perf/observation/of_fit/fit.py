@@ -12,7 +12,7 @@ import keras
 from keras_perf.observation.backend import Backend, TrainFunction
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.facts.model_facts import require_train_function, trained_steps
-from keras_perf.observation.failure_line import harmless
+from keras_perf.observation.failure_line import given_back_if_it_fails, harmless
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.answers_to_keras import Answers
@@ -51,6 +51,8 @@ class FitObservation(Observation):
         first, called = trained_steps(model), backend.called(function)
         super().__init__(model, backend, called, steps, clock=clock, first_step=first)
         self._when_closed = when_closed
+        self.times_callbacks = callbacks is not None
+        self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         asked = asked_of_fit(callbacks)
         self.data, enqueuer = asked.data, asked.enqueuer
         self._asked = asked = asked._replace(data=None, enqueuer=None)
@@ -62,20 +64,21 @@ class FitObservation(Observation):
         self.validations = backend.validations(model, tell, clock)
         self.answers, self._epochs_done, self._exhausted, self.replacements = Answers(), 0, False, 0
         self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
-        self._wrapper = backend.stand_in(model, self._execute)
-        self._observe_train_function()
-        self.times_callbacks = callbacks is not None
-        self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
-        self._timing = CallbackTiming(callbacks, self) if callbacks is not None else None
+        with given_back_if_it_fails(self._collector.stop, backend.release) as taken:
+            self._wrapper = backend.stand_in(model, self._execute)
+            self._observe_train_function()
+            self._calls_in_hooks = backend.calls_in_hooks(
+                model, clock, lambda error: self.close(aborted=True, ending=ended_by(error))
+            )
+            taken.append(self._calls_in_hooks.restore)
+            evaluates, told = self._calls_in_hooks.evaluates, asked.mean_rows
+            self.examples = ExamplesPerStep(model, backend, evaluates, told)
+            backend.time_workers(enqueuer)
+            # Last: from here on hooks of the list ask for all that is above.
+            self._timing = CallbackTiming(callbacks, self) if callbacks is not None else None
         if self._timing is None:
             # Nobody tells when Keras calls.
             put_train_function(self.model, self._wrapper)
-        self._calls_in_hooks = backend.calls_in_hooks(
-            model, clock, lambda error: self.close(aborted=True, ending=ended_by(error))
-        )
-        evaluates, told = self._calls_in_hooks.evaluates, asked.mean_rows
-        self.examples = ExamplesPerStep(model, backend, evaluates, told)
-        backend.time_workers(enqueuer)
 
     # -- what only `fit` knows -----------------------------------------------------------
 
@@ -144,10 +147,13 @@ class FitObservation(Observation):
         self._observe_train_function()
         self.audience.tell("function_replaced")
 
-    def _execute(self, iterator: Any) -> Any:
-        """In place of the model's train function."""
+    def _execute(self, *arguments: Any, **named: Any) -> Any:
+        """In place of the model's train function; one with other arguments is only called."""
         if self.times_callbacks:
             put_train_function(self.model, self._found)
+        if named or len(arguments) != 1:
+            return self._found(*arguments, **named)
+        iterator = arguments[0]
         pipeline = self.pipeline
         known = pipeline is not None and pipeline.iterator is iterator
         if self.closed or (not known and self._iterators.is_of_another(self._within_epoch)):
@@ -173,13 +179,11 @@ class FitObservation(Observation):
                 return plan.function(iterator)
             with plan.around:
                 return plan.function(iterator)
-        except self.backend.end_of_data:
-            self.timeline.discard()
-            self._exhausted = True
-            raise
         except BaseException as error:
             self.timeline.discard()
-            self.close(aborted=True, ending=ended_by(error))
+            self._exhausted = isinstance(error, self.backend.end_of_data)
+            if not self._exhausted:
+                self.close(aborted=True, ending=ended_by(error))
             raise
 
     @property
@@ -224,16 +228,12 @@ class FitObservation(Observation):
         self.epoch_steps = self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.
         smaller = self.rows_differ is not False
-        may_have_compiled = self.compiled_by_xla and smaller and not self._epochs_done
+        compiled = self.compiled_by_xla and smaller and not self._epochs_done
         self._epochs_done += 1
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1
-        self.interrupt(
-            int(self._exhausted) if reliable else None,
-            validates=validates,
-            missing_steps=missing,
-            may_have_compiled=may_have_compiled,
-        )
+        gaps = int(self._exhausted) if reliable else None
+        self.interrupt(gaps, validates=validates, missing_steps=missing, may_have_compiled=compiled)
         self.work.was_fed(self.pipeline)
         self.pipeline = None
 

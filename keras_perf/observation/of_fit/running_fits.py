@@ -69,7 +69,8 @@ def join(
         current = FitObservation(model, backend(clock), callbacks, _has_closed, clock)
         _running[model] = current
         if callbacks is not None:
-            weakref.finalize(callbacks, _close_elsewhere, current).atexit = False
+            # A list of the user's own may outlive thousands of fits: it holds none of them.
+            weakref.finalize(callbacks, _close_elsewhere, weakref.ref(current)).atexit = False
     current.audience.add(listener)
     return current
 
@@ -89,12 +90,15 @@ def _has_closed(observation: FitObservation) -> None:
     _running.pop(observation.model, None)
 
 
-def _close_elsewhere(observation: FitObservation) -> None:
+def _close_elsewhere(running: weakref.ref[FitObservation]) -> None:
     """The callback list has died: `fit` raised in a place that only Keras saw.
 
     That may be noticed by the garbage collector at any point, also while TensorFlow holds a
     lock of its own, so that closing here and now could wait for itself.
     """
+    observation = running()
+    if observation is None or observation.closed:
+        return
 
     def close() -> None:
         try:
@@ -102,10 +106,9 @@ def _close_elsewhere(observation: FitObservation) -> None:
         finally:
             _closing.discard(threading.current_thread())
 
-    if not observation.closed:
-        thread = threading.Thread(target=close, name="keras_perf-closing")
-        _closing.add(thread)
-        thread.start()
+    thread = threading.Thread(target=close, name="keras_perf-closing")
+    _closing.add(thread)
+    thread.start()
 
 
 @atexit.register

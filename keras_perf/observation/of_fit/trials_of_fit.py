@@ -66,6 +66,8 @@ class TrialsOfFit(TrialsInFit):
     def reason_not_to_try(self) -> str | None:
         """Why no other number of steps per execution can be tried in this `fit`, or None."""
         asked = self._asked
+        if not asked.by_keras:
+            return WhyNoSteps.CALLED_BY_OTHERS.of()
         return reason_not_to_try(
             self._fit.model, self._hooks(), asked.epoch_steps, may_run_out=asked.may_run_out
         )

@@ -15,6 +15,12 @@ class Phases:
         """From now on it is this one."""
         self._marks.append((now, phase))
 
+    def forget(self, before: float) -> None:
+        """What ended by then is not asked for again."""
+        first = max((n for n, (since, _) in enumerate(self._marks) if since <= before), default=0)
+        # Another list: a thread may be reading this one.
+        self._marks = self._marks[first:]
+
     def seconds(self, begin: float, end: float) -> dict[Phase, float]:
         """Seconds of each phase between two times."""
         found: dict[Phase, float] = {}

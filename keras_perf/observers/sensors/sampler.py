@@ -98,6 +98,7 @@ class BackgroundSampler:
             return Sampled({}, 0.0)
         begin, self._taken = self._taken, self._clock()
         spent = self._phases.seconds(begin, self._taken)
+        self._phases.forget(min(self._taken, self._sampled))
         with self._lock:
             return Sampled(self._aggregate.take(), spent.get(Phase.TRAINING, 0.0))
 

@@ -12,6 +12,10 @@ class WhyNoSteps(Words):
     EAGER_FUNCTIONS = "tf.config.run_functions_eagerly(True) runs every step from Python"
     SEVERAL_WORKERS = "several workers would have to try at the same steps"
     OWN_TRAIN_FUNCTION = "{model} has a make_train_function of its own"
+    CALLED_BY_OTHERS = (
+        "what calls the train function is a loop or a list of callbacks of your own, which may do "
+        "something between two steps"
+    )
     LENGTH_NOT_KNOWN = (
         "the length of an epoch is not known before its end, which a longer execution must "
         "not cross; steps_per_epoch, or dataset.apply(tf.data.experimental.assert_cardinality"

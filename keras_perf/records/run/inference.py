@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from keras_perf.records.run.input.pipeline import Stage, WrittenPipeline
 from keras_perf.records.run.tried.steps_trial import StepsTrial
-from keras_perf.records.shapes import count, each, fact, named, needed, number, record, text
+from keras_perf.records.shapes import count, each, fact, flag, named, needed, number, record, text
 
 SECONDS = number(most=1e9)
 
@@ -119,7 +119,8 @@ class PredictCalls:
     """Calls of `model.predict` from one callback's hook in a `fit`; seconds.
 
     Of the `timed` ones, which took `timed_s`, it is known that the predict function took
-    `inside_s` of them; not of the first ones, which trace it.
+    `inside_s` of them; not of the first ones, which trace it. `of_arrays`: each was given such, or
+    tensors, and no dataset.
     """
 
     calls: int = needed(count())
@@ -129,6 +130,7 @@ class PredictCalls:
     timed_s: float = fact(SECONDS, 0.0)
     inside_s: float = fact(SECONDS, 0.0)
     examples: float | None = fact(number())
+    of_arrays: bool = fact(flag, default=True)
 
     def after(self, earlier: PredictCalls | None) -> PredictCalls:
         """Both together."""
@@ -143,6 +145,7 @@ class PredictCalls:
             timed_s=self.timed_s + earlier.timed_s,
             inside_s=self.inside_s + earlier.inside_s,
             examples=(self.examples or 0.0) + (earlier.examples or 0.0) if known else None,
+            of_arrays=self.of_arrays and earlier.of_arrays,
         )
 
     @property

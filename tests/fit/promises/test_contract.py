@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import threading
+import weakref
 
 import keras
 import numpy as np
@@ -289,6 +290,80 @@ def test_a_callback_list_of_the_users_own_serves_several_fits(together):
     for _ in range(2):
         fit(network, own)
         nothing_is_left(network)
+
+
+def test_a_list_of_the_users_own_holds_no_fit_that_is_over(tmp_path):
+    network = programs.model()
+    ours = kp.StepGapDetector(tmp_path)
+    own = keras.callbacks.CallbackList([ours], add_history=True, model=network, steps=40)
+    seen = []
+    own.callbacks.append(Looks(ours, seen))
+    own.callbacks[-1].set_model(network)
+    for _ in range(3):
+        fit(network, own)
+    gc.collect()
+    assert [each() for each in seen] == [None] * 3
+
+
+class Looks(keras.callbacks.Callback):
+    """Keeps whom our callback belongs to, weakly."""
+
+    def __init__(self, ours, seen):
+        super().__init__()
+        self.ours, self.seen = ours, seen
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen.append(weakref.ref(self.ours.observation))
+
+
+class InAProcess(keras.callbacks.Callback):
+    """Hands the model's methods on, as a pool of processes is given them."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        x, _ = programs.arrays(8)
+        for method in (self.model.predict, self.model.evaluate):
+            sent = pickle.loads(pickle.dumps(method))
+            assert sent.__name__ == method.__name__
+        sent = pickle.loads(pickle.dumps(self.model.predict))
+        assert sent.__self__ is not self.model
+        np.testing.assert_array_equal(sent(x, verbose=0), self.model.predict(x, verbose=0))
+
+
+def test_methods_of_the_model_can_be_sent_to_another_process(tmp_path):
+    network = programs.model()
+    fit(network, [InAProcess(), *kp.perf_callbacks(tmp_path)])
+    nothing_is_left(network)
+
+
+class Samples(keras.Sequential):
+    """Predicts in a way of its own only."""
+
+    @property
+    def predict(self):
+        raise NotImplementedError("use sample()")
+
+
+def test_what_cannot_be_observed_is_trained_without_us(together, said):
+    network = Samples(programs.model().layers)
+    network.compile("sgd", "mse")
+    fit(network, together)
+    nothing_is_left(network)
+    assert "jax_state_sync" not in vars(network)
+
+
+def test_a_copy_of_the_process_writes_and_waits_for_nothing(tmp_path, monkeypatch):
+    network, ours = programs.model(), kp.StepGapDetector(tmp_path)
+
+    class Forks(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            with monkeypatch.context() as child:
+                child.setattr(observation.os, "getpid", lambda: -1)
+                ours.observation.close(aborted=True)
+            self.closed = ours.observation.closed
+
+    forks = Forks()
+    fit(network, [ours, forks])
+    assert forks.closed is False
 
 
 def raising_in_keras_own_loop(patch, network):

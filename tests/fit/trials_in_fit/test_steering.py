@@ -129,6 +129,50 @@ def test_every_hook_is_called_wherever_it_was_put(make, tmp_path):
     assert "may steer training" in record.reason or "trials" in record.evidence
 
 
+class SteersItself(keras.callbacks.CallbackList):
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.optimizer.learning_rate = 0.001 * (1 + batch % 7)
+        super().on_train_batch_begin(batch, logs)
+
+
+def test_a_list_of_callbacks_of_somebody_s_own_kind_may_do_anything_between_steps(tmp_path):
+    results, recommender = [], kp.StepsPerExecutionRecommender(tmp_path)
+    for ours in ([], [recommender]):
+        network = programs.model()
+        callbacks = SteersItself(ours, add_history=True, model=network)
+        results.append(train(callbacks, network=network))
+    np.testing.assert_equal(results[1], results[0])
+    assert "loop or a list of callbacks of your own" in recommender.recommendation.reason
+
+
+def clipped_by_hand(callbacks):
+    """A loop of somebody's own that works on the weights between two steps."""
+    network = programs.model()
+    network.make_train_function()
+    hooks = keras.callbacks.CallbackList(callbacks, model=network, epochs=4, steps=64)
+    hooks.on_train_begin()
+    for epoch in range(4):
+        hooks.on_epoch_begin(epoch)
+        iterator = iter(programs.dataset(64))
+        for step in range(64):
+            hooks.on_train_batch_begin(step)
+            logs = network.train_function(iterator)
+            assert logs["loss"].numpy() > 0
+            hooks.on_train_batch_end(step, logs)
+            for weight in network.trainable_variables:
+                weight.assign(tf.clip_by_value(weight.value, -0.1, 0.1))
+        hooks.on_epoch_end(epoch)
+    hooks.on_train_end()
+    return [weight.numpy() for weight in network.weights]
+
+
+def test_in_a_loop_of_the_user_s_own_no_steps_run_ahead(tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    observed = clipped_by_hand([kp.StepGapDetector(tmp_path), recommender])
+    np.testing.assert_equal(observed, clipped_by_hand([]))
+    assert "loop or a list of callbacks of your own" in recommender.recommendation.reason
+
+
 def test_a_stand_in_for_a_callback_is_called_as_often(tmp_path):
     calls = []
     for ours in ([], [kp.StepGapDetector(tmp_path)]):

@@ -47,8 +47,8 @@ def keras_like(backend):
 
         def evaluate(self, x=None, batch_size=None, callbacks=None, **hidden):
             """Evaluates."""
-            self.seen = callbacks
-            for each in callbacks or ():
+            self.seen = [*callbacks.values()] if isinstance(callbacks, dict) else callbacks
+            for each in self.seen or ():
                 if isinstance(each, Ours):
                     each.set_model(self)
             return x(self) if callable(x) else x

@@ -38,10 +38,16 @@ ONE_AT_A_TIME = (
 )
 """Operations that take a scalar: a function with one of them cannot be given a batch."""
 
+DRAWS = ("Random", "TruncatedNormal", "Multinomial", "SampleDistorted", "CandidateSampler")
+"""In names of operations that draw at random, those that are given their seed too."""
+
 CALLS = {"If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall", "While", "Case"}
 """Operations that call functions."""
 
-_FUNCTION = re.compile(r"__inference_Dataset_(?:flat_map|map|interleave|filter)_(?P<name>.+)_\d+$")
+_FUNCTION = re.compile(
+    r"__inference_(?:Dataset_(?:flat_map|map|interleave|filter)"
+    r"|tf_data_experimental_parallel_interleave)_(?P<name>.+)_\d+$"
+)
 _NAMELESS = ("lambda", "class")
 
 
@@ -136,7 +142,8 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         function=_name(functions[0]) if functions else "",
         parallel=name.startswith("Parallel"),
         stateful=any(operation.op_def.is_stateful for operation in operations),
-        random=any("Random" in each for each in types) or (python and draws_in_python(drawing)),
+        random=any(each in name for name in types for each in DRAWS)
+        or (python and draws_in_python(drawing)),
         python=python,
         one_at_a_time=any(each.startswith(ONE_AT_A_TIME) for each in types),
         reads_files="ReadFile" in types or any(each.startswith(RECORD_READERS) for each in types),

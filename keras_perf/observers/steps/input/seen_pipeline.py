@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from statistics import fmean
 from typing import Any
 from weakref import ref
 
@@ -30,7 +29,7 @@ class SeenPipeline:
         self.shuffles: bool | None = None
         self._model: Any = None
         self._stages: tuple[Stage, ...] = ()
-        self._fills: list[float] = []
+        self._fills, self._looks = 0.0, 0
         self._made = self._batches = self._from_cache = 0
         self._seen: ref[object] | None = None
 
@@ -45,7 +44,9 @@ class SeenPipeline:
         """
         if within_epoch:
             self._model = model
-            self._fills += ask("prefetch_fill", partial(buffer_fill, model)) or ()
+            for fill in ask("prefetch_fill", partial(buffer_fill, model)) or ():
+                self._fills += fill
+                self._looks += 1
             ask("passes", partial(self._count, iterator, model))
         if self.shuffles is None:
             self.shuffles = any(n.name.startswith("Shuffle") for n in model.nodes.values())
@@ -65,7 +66,7 @@ class SeenPipeline:
         """What is known of the input, with what was seen."""
         if (stages := ask("stages", self._most_stages)) is not None:
             known = replace(known, stages=stages)
-        return replace(known, prefetch_fill=fmean(self._fills)) if self._fills else known
+        return replace(known, prefetch_fill=self._fills / self._looks) if self._looks else known
 
     def _most_stages(self) -> tuple[Stage, ...]:
         if self._model is not None:

@@ -36,6 +36,14 @@ def test_a_span_is_shared_out_by_time(phases, begin, end, expected):
     assert phases.seconds(begin, end) == expected
 
 
+def test_what_is_not_asked_for_again_is_forgotten(phases):
+    phases.forget(12.0)
+    assert phases.seconds(12.0, 26.0) == {T: 8.0, V: 5.0, B: 1.0}
+    phases.forget(99.0)
+    assert phases.seconds(99.0, 100.0) == {B: 1.0}
+    assert len(phases._marks) == 1
+
+
 def test_training_again_counts_as_training(phases):
     phases.begin(30.0, T)
     assert phases.seconds(15.0, 35.0) == {T: 10.0, V: 5.0, B: 5.0}
