@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.code_names import identifier
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
+from keras_perf.records.figures import counted
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.source_line import SourceLine
@@ -110,6 +111,14 @@ def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> s
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
     dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''})"
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)
+
+
+def whole_executions(facts: RunFacts, steps: int | None) -> str:
+    """A sentence, where epochs of so many steps are longer on data without an end; "" elsewhere."""
+    more = -(steps or 0) % facts.settings.steps_per_execution
+    if not more or facts.settings.in_a_loop:
+        return ""
+    return f" Keras then runs whole executions: each epoch gets {counted(more, 'step')} more."
 
 
 def batch_size(facts: RunFacts) -> int | None:

@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
-from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import OF_A_PART, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
 WORTH_KEEPING = 0.03
@@ -157,10 +157,11 @@ def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
     """Keras's function that made batches of shuffled examples, which all else is done with; or "".
 
     The examples are the same in every pass. Whoever had it make batches can have it make examples;
-    behind them come the user's own stages, random or not. Not where those take a part of them,
-    which leaves a cache unread, or repeat them; nor where several such datasets come together.
+    behind them come the user's own stages, random or not. Not where those take or leave out a part
+    of them, which may be that of a validation and would be another one in each pass, or repeat
+    them; nor where several such datasets come together.
     """
-    if not chains or any(stage.kind in ("take", "repeat") for stage in chains[0]):
+    if not chains or any(stage.kind in (*OF_A_PART, "repeat") for stage in chains[0]):
         return ""
     batches, *others = chains
     made = [*takewhile(lambda stage: stage.kind not in BATCHES, batches)]

@@ -26,7 +26,7 @@ from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict.because import Because
-from keras_perf.advise.verdict.reasons import about_validation
+from keras_perf.advise.verdict.reasons import mostly_outside
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.advise.what_is_left import what_is_left
 from keras_perf.analyse.hardware.efficiency import Efficiency, efficiency_of
@@ -228,7 +228,7 @@ def diagnosis_of(summary: Summary, rates: Rates = NO_RATES) -> Diagnosis:
     explanation = (
         str(because),
         what_is_left(situation, verdict, advice),
-        about_validation(situation),
+        mostly_outside(situation),
         load_of_others(situation),
     )
     return Diagnosis(

@@ -11,7 +11,7 @@ from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms, in_percent
-from keras_perf.records.run.inference import FIT, PREDICT, VALIDATION, Inference
+from keras_perf.records.run.inference import EVALUATE, FIT, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import WrittenPipeline
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -71,20 +71,22 @@ def _loop(kind: str, found: Inference) -> Iterator[str]:
         return
     each = found.examples / found.calls if found.examples else None
     rows = f", with {figure(each)} example{'' if each == 1 else 's'} a call" if each else ""
+    several = " for each batch of each epoch" if found.steps > found.calls else ""
     yield (
         f"`{kind}` was called {found.calls} times{rows}. Of at least "
         f"{in_ms(1e3 * spent_s / found.calls)} a call, {in_ms(1e3 * beside_s / found.calls)} go "
-        f"into making and ending an input pipeline: {_WITHOUT.get(kind, _EVALUATES)}."
+        f"into making and ending an input pipeline: {_WITHOUT[kind].format(several)}."
     )
 
 
 _WITHOUT = {
-    FIT: "call model.train_on_batch(x, y), whose metrics go on from call to call until "
+    FIT: "call model.train_on_batch(x, y){}, whose metrics go on from call to call until "
     "model.reset_metrics(), or gather the data and call fit less often",
     PREDICT: "call the model itself, model(x, training=False), or model.predict_on_batch(x); or "
     "gather the inputs and call predict once",
+    EVALUATE: "call model.reset_metrics() and model.test_on_batch(x, y), or evaluate more data at "
+    "once",
 }
-_EVALUATES = "call model.test_on_batch(x, y), or evaluate more data at once"
 
 
 def _is_a_loop(kind: str, found: Inference) -> bool:

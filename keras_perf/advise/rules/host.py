@@ -16,6 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.settings import LEARNING_RATE, LOGS
 from keras_perf.records.run.source_line import SourceLine
 
@@ -41,6 +42,9 @@ OPTIMIZERS = frozenset(
 ) | {"Ftrl", "Lion", "Lamb", "Muon"}
 """Keras's own; one around another for a loss scale takes no learning rate."""
 
+SETS_THE_RATE = ("LearningRateScheduler", "ReduceLROnPlateau")
+"""Keras's own callbacks that do so: none can where the optimizer has a schedule."""
+
 FREQUENCY_ARGUMENTS = {
     "BackupAndRestore": "save_freq",
     "ModelCheckpoint": "save_freq",
@@ -59,7 +63,7 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     """A callback's batch hook takes a noticeable part of every step."""
     settings = situation.facts.settings
     # A schedule computes the rate as well, and nobody stops or saves by the logs of a batch.
-    by_others = LEARNING_RATE, LOGS
+    by_others = {LOGS} if _several_set_the_rate(situation.facts) else {LEARNING_RATE, LOGS}
     steering = {name for name, what in settings.steering_hooks.items() if what not in by_others}
     beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
     owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
@@ -69,6 +73,14 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
         if (advice := _done_less_often(situation, owner, owners[owner])) is not None:
             return advice
     return None
+
+
+def _several_set_the_rate(facts: RunFacts) -> bool:
+    """So that a schedule in place of one hook would make another raise."""
+    between = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
+    by_keras = {owner.partition(".")[0] for owner in (*facts.hooks, *between)}
+    own = [*facts.settings.steering_hooks.values()].count(LEARNING_RATE)
+    return own > 1 or not by_keras.isdisjoint(SETS_THE_RATE)
 
 
 def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommendation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from keras_perf.advise.gains.longer_executions import left_inside
@@ -12,6 +13,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.figures import counted
 from keras_perf.records.text.compiled_with import compiled_with
 
 FETCHED = 3.0, 1.5, 0.0
@@ -44,6 +46,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         return None
     recommended = trial.steps_per_execution
     # A callback that would do its work less often is another matter: amortize-callback.
+    validation = _longer_validation(situation, recommended)
     own_work = sum(situation.summary.owners.get(name, 0.0) for name in trial.called_less_often)
     callbacks_ms = model.rest.get("callbacks", 0.0)
     shared = max(0.0, 1 - own_work / callbacks_ms) if callbacks_ms else 0.0
@@ -62,6 +65,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         held_up = model.not_held_up(model.rest_ms - later.rest_ms, optimism)
         later = replace(later, stages=held_up.stages)
         later = fetching_sooner(later, trial.in_graph_ms, situation.able_ms, optimism)
+        later = _validated(later, validation, left, optimism)
         # A trial takes batches that are there; later each has to be fetched.
         fetch_ms = max(later.rest.get("fetch", 0.0), _fetch_ms(situation, optimism))
         cpu_ms = model.cpu_ms * _cpu_left(situation, left, optimism)
@@ -71,7 +75,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         model,
         change,
         title=f"Run {recommended} steps per execution",
-        reason=f"Measured during training: {trial.reason}{_on_replicas(situation)}",
+        reason=f"Measured during training: {trial.reason}{_besides(situation, recommended)}",
         action=_with_more_steps(situation, recommended),
         evidence={**trial.evidence, "present": current, "advised": recommended},
     )
@@ -97,6 +101,36 @@ def _cpu_left(situation: Situation, inside: float, optimism: float) -> float:
     beside_ms = max(pipeline_ms, model.cpu_ms - used_ms) * (1 - OTHER_WORK_OFF * optimism)
     beside = min(1.0, beside_ms / model.cpu_ms)
     return beside + (1 - beside) * inside
+
+
+def _besides(situation: Situation, number: int) -> str:
+    return f"{_on_replicas(situation)}{_of_validation(situation, number)}"
+
+
+def _validated(model: StepModel, longer: float, left: float, optimism: float) -> StepModel:
+    """What a validation's own executions cost is less as well, and it may end with its data."""
+    times = between(longer, max(1.0, longer * left), 1.0, optimism)
+    return model.with_outside({"validation": times})
+
+
+def _longer_validation(situation: Situation, number: int) -> float:
+    """So many times as many batches it gets, which Keras runs in whole executions of as many."""
+    settings = situation.facts.settings
+    steps = settings.validation_steps
+    if not steps or settings.in_a_loop or _has_replicas(situation):
+        return 1.0
+    return math.ceil(steps / number) * number / steps
+
+
+def _of_validation(situation: Situation, number: int) -> str:
+    """A sentence, where it would be of other data; "" elsewhere."""
+    if (longer := _longer_validation(situation, number)) == 1:
+        return ""
+    steps = situation.facts.settings.validation_steps or 0
+    return (
+        f" Validation runs whole executions, too: of its {counted(steps, 'step')} it makes "
+        f"{round(longer * steps)} where its data last, and its metrics are of those."
+    )
 
 
 def _has_replicas(situation: Situation) -> bool:

@@ -25,6 +25,12 @@ CLEARLY_MORE = 1.05
 NOTICEABLY = 1.01
 """A speed-up that is so many times another one is told beside it."""
 
+NO_STEPS = {
+    "validation": "validation takes",
+    "epoch_rest": "Keras's own work between epochs takes",
+}
+"""What no verdict names, which is of steps and callbacks."""
+
 
 def between_epochs(situation: Situation) -> str:
     """What callbacks, or a loop's own work, take outside of the steps."""
@@ -140,14 +146,14 @@ def about_waiting(situation: Situation) -> str:
     return f"For {in_ms(waits)} of each step it waits for slower workers."
 
 
-def about_validation(situation: Situation) -> str:
-    """A sentence, where most of the training is validation; "" elsewhere."""
-    model = situation.model
-    spent = model.outside.get("validation", 0.0)
-    if spent <= model.training_ms / 2:
-        return ""
-    share = in_percent(spent / model.training_ms)
-    return f"Most of the training lies outside of its steps: validation takes {share} of it."
+def mostly_outside(situation: Situation) -> str:
+    """A sentence, where most of the training is what no verdict names; "" elsewhere."""
+    model, in_a_loop = situation.model, situation.facts.settings.in_a_loop
+    for part, takes in NO_STEPS.items():
+        share = model.outside.get(part, 0.0) / model.training_ms
+        if share > 1 / 2 and not (in_a_loop and part == "epoch_rest"):
+            return f"Most of the training is no part of a step: {takes} {in_percent(share)} of it."
+    return ""
 
 
 def worth_its_cores(situation: Situation) -> bool:

@@ -51,12 +51,15 @@ def _by_others(situation: Situation, what: str) -> str:
 
 def why_no_wait(summary: Summary) -> str:
     """Why the input wait is missing."""
-    epoch_steps = summary.facts.length.epoch_steps or 0
+    length = summary.facts.length
+    epoch_steps = length.epoch_steps or 0
     if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
-        return (
-            f"epochs of {counted(epoch_steps, 'step')} are too short for it; dataset.repeat() with "
-            "steps_per_epoch makes fewer, longer ones"
-        )
+        longer = "fewer, longer ones tell it"
+        if length.ends_by_steps:
+            longer = "a larger steps_per_epoch makes fewer, longer ones"
+        elif summary.facts.input.input_kind == "tf.data":
+            longer = "dataset.repeat() with steps_per_epoch makes fewer, longer ones"
+        return f"epochs of {counted(epoch_steps, 'step')} are too short for it; {longer}"
     if not summary.facts.settings.tries_steps:
         return "whether the device waited for a batch is known only with steps_per_execution=1"
     if summary.facts.input.input_kind == "PyDataset":

@@ -18,6 +18,7 @@ class WhyNotTried(Words):
     RANDOM_READS = "it draws random numbers or shuffles, which datasets read at once would share"
     PYTHON_SEES_ORDER = "your Python function would see the elements in another order"
     SEVERAL_DATASETS = "several datasets come together in it"
+    BY_PLACE = "{stage} works with the places of elements, which would be others"
     ORDER = "it changes the order of examples: allow it by any_order=True"
     SEVERAL_READERS = "several stages read its elements"
     ERRORS_LEFT_OUT = "an error in one element would leave out a whole batch"

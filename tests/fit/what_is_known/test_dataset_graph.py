@@ -10,6 +10,7 @@ from programs import Batches, dataset, model
 
 import keras_perf as kp
 from keras_perf.advise.notes.input.stage_order import made_and_left_out
+from keras_perf.advise.rules.input.shuffling import OF_CSV
 from keras_perf.observation.facts.input import dataset_graph as module
 from keras_perf.observation.facts.input.dataset_graph import dataset_graph
 from keras_perf.observation.facts.source_lines import made_by_keras
@@ -58,6 +59,33 @@ def test_keras_s_functions_stand_where_they_are_looked_for(kind):
     of = "array" if kind == "timeseries" else "directory"
     function = getattr(keras.utils, f"{kind}_dataset_from_{of}")
     assert made_by_keras(function) == f"keras.utils.{kind}_dataset_from_{of}"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: tf.random.truncated_normal([1]),
+        lambda x: tf.random.categorical([[0.0, 0.0]], 1),
+        lambda x: tf.random.stateless_truncated_normal([1], [1, 2]),
+        lambda x: tf.image.sample_distorted_bounding_box([9, 9, 3], [[[0.0, 0.0, 1.0, 1.0]]])[0],
+        lambda x: tf.random.log_uniform_candidate_sampler([[1]], 1, 1, True, 9)[0],
+    ],
+)
+def test_all_operations_that_draw_are_known_as_random(draw):
+    """A cache behind one of them would repeat the first epoch's crops for ever."""
+    [_, drawn] = chain(tf.data.Dataset.range(2).map(draw))
+    assert drawn.random
+
+
+def test_make_csv_dataset_is_known_by_its_function(tmp_path):
+    """Canary: with another name advice would put a repeat where nobody can write one."""
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n", encoding="utf-8")
+    data = tf.data.experimental.make_csv_dataset(
+        str(tmp_path / "a.csv"), batch_size=1, label_name="y", num_epochs=1
+    )
+    stages = chain(data)
+    places = [n for n, stage in enumerate(stages) if stage.function == OF_CSV]
+    assert [stage.kind for stage in stages[places[0] :]].index("shuffle") == 1
 
 
 NAMES = tf.data.Dataset.from_tensor_slices(["a", "b", "c"])

@@ -283,6 +283,27 @@ def test_order_is_given_up_only_if_that_is_allowed():
     assert "nondeterministic-order" in changes_of(data, order=True)[1]
 
 
+@pytest.mark.parametrize(
+    ("data", "stage"),
+    [
+        (numbers().map(doubled).take(4), "take"),
+        (numbers().map(doubled).skip(4), "skip"),
+        (tf.data.Dataset.zip(numbers().map(doubled), numbers()), "zip"),
+    ],
+)
+def test_order_is_kept_where_the_place_of_an_element_counts(data, stage):
+    """Whatever is allowed: images would get other images' labels."""
+    _, found, left = changes_of(data, order=True)
+    assert "nondeterministic-order" not in found
+    [kept] = [each for each in left if each.id == "nondeterministic-order"]
+    assert str(kept.why).startswith(f"{stage} works with the places of elements")
+
+
+def test_what_is_paired_or_taken_before_a_map_may_be_overtaken():
+    data = tf.data.Dataset.zip(numbers().take(9), numbers()).map(lambda a, b: doubled(a) + b)
+    assert "nondeterministic-order" in changes_of(data, order=True)[1]
+
+
 @pytest.mark.parametrize(("cores", "threads"), [(2, 16), (64, 128)])
 def test_a_pool_is_made_wider_and_never_narrower(cores, threads, monkeypatch):
     monkeypatch.setattr(pools, "usable_cores", lambda: cores)

@@ -10,12 +10,13 @@ from hand_built import H200, between_epochs, situation, stage, summary
 
 from keras_perf.advise.gains.of_a_part import gain_between_epochs, gains
 from keras_perf.advise.situation import Situation, situation_of
-from keras_perf.advise.verdict.reasons import about_validation
+from keras_perf.advise.verdict.reasons import mostly_outside
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
 PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
+IN_A_LOOP = {"driver": "loop"}
 
 
 @pytest.mark.parametrize(
@@ -346,6 +347,25 @@ def test_a_train_function_in_which_nobody_computes_waits_for_its_workers():
     assert "timed with" not in shared
 
 
+@pytest.mark.parametrize(
+    ("kind", "by_steps", "how"),
+    [
+        ("tf.data", False, "dataset.repeat() with steps_per_epoch makes fewer, longer ones"),
+        ("tf.data", True, "a larger steps_per_epoch makes fewer, longer ones"),
+        ("generator", True, "a larger steps_per_epoch makes fewer, longer ones"),
+        ("arrays", False, "fewer, longer ones tell it"),
+        ("PyDataset", False, "fewer, longer ones tell it"),
+    ],
+)
+def test_where_epochs_are_too_short_for_a_wait_longer_ones_are_made_as_the_input_can(
+    kind, by_steps, how
+):
+    context = {"epoch_steps": 1, "input_kind": kind, "ends_by_steps": by_steps}
+    verdict, why = verdict_of(situation(compute=10.0, context=context))
+    assert verdict == "inconclusive"
+    assert f"epochs of 1 step are too short for it; {how}." in str(why)
+
+
 def test_of_a_python_iterator_in_a_loop_no_options_of_tf_data_are_asked_for():
     context = {"driver": "loop", "input_kind": "generator"}
     verdict, why = verdict_of(situation(compute=10.0, context=context))
@@ -509,11 +529,21 @@ def test_where_lengths_are_left_to_compile_the_verdict_says_that_no_more_can_be_
     )
 
 
-@pytest.mark.parametrize(("ms", "said"), [(30.0, "validation takes 75% of it."), (5.0, "")])
-def test_most_of_the_training_being_validation_is_told(ms, said):
-    found = situation(input_wait=0.0, compute=10.0, context=between_epochs(ms))
-    assert about_validation(found).endswith(said)
-    assert bool(about_validation(found)) == bool(said)
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (between_epochs(30.0), "validation takes 75% of it."),
+        (between_epochs(5.0), ""),
+        (between_epochs(rest=30.0), "Keras's own work between epochs takes 75% of it."),
+        (between_epochs(6.0, rest=6.0), ""),
+        (between_epochs(rest=30.0) | IN_A_LOOP, ""),
+        (between_epochs(30.0) | IN_A_LOOP, "validation takes 75% of it."),
+    ],
+)
+def test_most_of_the_training_being_no_steps_is_told(context, said):
+    found = situation(input_wait=0.0, compute=10.0, context=context)
+    assert mostly_outside(found).endswith(said)
+    assert bool(mostly_outside(found)) == bool(said)
 
 
 QUICK = [stage("TensorSlice", 0.02), stage("Map", 0.03)]

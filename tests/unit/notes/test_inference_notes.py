@@ -166,7 +166,7 @@ def test_a_validation_of_one_batch_is_no_loop_of_the_user_s():
 
 def test_evaluate_in_a_loop_is_told_of_its_own_remedy():
     [note] = said("evaluate", LOOP)
-    assert "test_on_batch" in note
+    assert "model.reset_metrics() and model.test_on_batch(x, y)" in note
     assert "predict" not in note
 
 
@@ -229,9 +229,11 @@ def test_fits_of_a_few_steps_each_are_told_what_trains_without_an_input_pipeline
     }
     assert said("fit", found) == [
         "`fit` was called 20 times, with 32 examples a call. Of at least 20 ms a call, 15 ms go "
-        "into making and ending an input pipeline: call model.train_on_batch(x, y), whose metrics "
-        "go on from call to call until model.reset_metrics(), or gather the data and call fit "
-        "less often."
+        "into making and ending an input pipeline: call model.train_on_batch(x, y) for each "
+        "batch of each epoch, whose metrics go on from call to call until model.reset_metrics(), "
+        "or gather the data and call fit less often."
     ]
+    [once] = said("fit", found | {"steps": 20, "executions": 20})
+    assert "call model.train_on_batch(x, y), whose metrics go on" in once
     assert said("fit", found | {"calls": 9}) == []
     assert said("fit", found | {"parts_s": parts | {"compute": 0.4}, "spent_s": 1.2}) == []

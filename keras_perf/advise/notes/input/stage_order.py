@@ -105,9 +105,14 @@ def _cache_after_shuffle(chain: Chain) -> Iterator[str]:
     shuffles, caches = _places(chain, ("shuffle",)), _places(chain, ("cache",))
     if shuffles and caches and shuffles[-1] < caches[-1]:
         shuffle, cache = chain[shuffles[-1]], chain[caches[-1]]
+        mend = f"Put {_told(cache)} before {_told(shuffle)}."
+        between = {stage.kind for stage in chain[shuffles[-1] : caches[-1]]}
+        if not between.isdisjoint(WORKS):
+            # What is made there is to be kept, and the shuffle may be another function's.
+            mend = f"Put a shuffle() behind {_told(cache)}."
         yield (
             f"{_told(cache)} comes after {_told(shuffle)}, and nothing shuffles after it: every "
-            f"epoch has the first one's order. Put {_told(cache)} before {_told(shuffle)}."
+            f"epoch has the first one's order. {mend}"
         )
 
 
@@ -142,8 +147,9 @@ def _is_fused(stages: Sequence[WrittenStage]) -> bool:
 
 def _filter_after_cache(chain: Chain) -> Iterator[str]:
     caches = _places(chain, ("cache",))
-    for stage in chain[caches[-1] :] if caches else ():
-        if stage.kind == "filter" and not stage.random:
+    behind = chain[caches[-1] :] if caches else ()
+    for stage in takewhile(lambda stage: not stage.random, behind):
+        if stage.kind == "filter":
             cache = _told(chain[caches[-1]])
             yield (
                 f"{_placed(stage)} comes after {cache}: what it drops stays in memory, and is "
@@ -178,6 +184,8 @@ def _files(chain: Chain, summary: Summary) -> Iterator[str]:
     for place, stage in enumerate(chain):
         elements = stage.elements
         if not stage.reads_files or not elements or not steps:
+            continue
+        if summary.facts.length.ends_by_steps:
             continue
         if _places(chain[:place], BATCHES) or _places(chain, ("repeat", "take", "skip", "shard")):
             # Of how many of them an epoch consists is not known.

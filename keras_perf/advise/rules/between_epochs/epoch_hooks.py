@@ -6,7 +6,7 @@ from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import RARER, WORTH
-from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.rules.host import SETS_THE_RATE, amortize_callback
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms, in_percent
@@ -19,6 +19,9 @@ FEEDS = " If training uses what it makes, as examples that it collects, leave it
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
+EVERY_EPOCH = ("EarlyStopping", "SwapEMAWeights", *SETS_THE_RATE)
+"""Callbacks of Keras's that count epochs, or undo after each what they do before it."""
+
 
 @amortize_callback.also
 def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
@@ -26,7 +29,11 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     recorded, model = situation.facts.outside, situation.model
     all_s = recorded.epoch_callbacks_s if recorded is not None else {}
     steering = situation.facts.settings.steering_hooks
-    owners = {name: spent for name, spent in all_s.items() if name not in steering}
+    owners = {
+        name: spent
+        for name, spent in all_s.items()
+        if name not in steering and name.partition(".")[0] not in EVERY_EPOCH
+    }
     if not sum(owners.values()) or not model.outside:
         return None
     owner = max(owners, key=lambda name: owners[name])
@@ -68,10 +75,14 @@ def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
     """Code of a callback that works every so many epochs, and now in one of `present`."""
     method = identifier(hook, "on_epoch_end")
     if callback in KERAS_OWN:
+        # TensorBoard writes histograms in the first epoch, and in every so many from there.
+        number, lost = "(epoch + 1)", ""
+        if callback == "TensorBoard":
+            number, lost = "epoch", "  # the logs of other epochs are not written"
         return (
             f"class Rarer{callback}(keras.callbacks.{callback}):\n"
             f"    def {method}(self, epoch, logs=None):\n"
-            f"        if (epoch + 1) % {epochs} == 0:\n"
+            f"        if {number} % {epochs} == 0:{lost}\n"
             f"            super().{method}(epoch, logs)"
         )
     own = f", without its own condition for one of {present} epochs" if present > 1 else ""

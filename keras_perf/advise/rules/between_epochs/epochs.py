@@ -20,6 +20,9 @@ RARER = 5
 WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
+BY_VALIDATION = ("ModelCheckpoint", "SaveBestEpoch")
+"""Ends of the names of callbacks that save by what a validation of the same epoch found."""
+
 ROWS = (
     "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
     "# of validation_split a part of the rows at the end, which training still lacks\n"
@@ -81,10 +84,11 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
 def _may_skip(recorded: OutsideSteps, present: int) -> bool:
     """Epochs may pass without validation, as they do, or as nobody saves by it.
 
-    Keras's ModelCheckpoint fails without a val_ that its path has, or saves what is not the best.
+    Keras's ModelCheckpoint fails without a val_ that its path has, or saves what is not the best;
+    so does KerasTuner's SaveBestEpoch.
     """
     classes = (owner.partition(".")[0] for owner in recorded.epoch_callbacks_s)
-    return present > 1 or not any(each.endswith("ModelCheckpoint") for each in classes)
+    return present > 1 or not any(each.endswith(BY_VALIDATION) for each in classes)
 
 
 def _left_of_validations(situation: Situation, *, rarer: bool, optimism: float) -> float:

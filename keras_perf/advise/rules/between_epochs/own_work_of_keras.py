@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.as_written import batch_size
+from keras_perf.advise.as_written import batch_size, whole_executions
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
@@ -65,6 +65,7 @@ def one_iterator(situation: Situation) -> Recommendation | None:
             {"get_next": 1 - WAITS_THAT_GO * (1 + optimism)}
         )
 
+    longer = whole_executions(facts, steps)
     of_the_last = OF_THE_LAST.format(in_s(last_ms * facts.length.steps / 1e3)) if ends else ""
 
     return predicted(
@@ -74,8 +75,8 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         reason=(
             f"Each epoch of {counted(steps, 'step')} begins with the making of a new iterator, "
             f"which takes {in_ms(iterator_ms * steps)}, {in_percent(share)} of the training"
-            f"{of_the_last}. Keras keeps the iterator of data without an end, and epochs stay as "
-            "they are."
+            f"{of_the_last}. Keras keeps the iterator of data without an end"
+            f"{'.' + longer if longer else ', and epochs stay as they are.'}"
         ),
         action=f"{_of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})",
         evidence={"iterator_ms": iterator_ms, "share": share},
@@ -102,6 +103,7 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
     # With data that repeat an epoch may end within a pass, so that no step is added.
     fewer = max(FEWEST_EPOCHS, round(epochs / times))
     advised = round(steps * epochs / fewer)
+    longer = "" if facts.input.input_kind == "PyDataset" else whole_executions(facts, advised)
     code = _code(situation, advised, fewer)
     if times < 2 or code is None:
         return None
@@ -119,7 +121,7 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
             f"takes {in_ms(own_ms * steps)}, {in_percent(own_ms / model.training_ms)} of the "
             f"training. In {fewer} epochs of {counted(advised, 'step')} it, and all else that is "
             f"done once an epoch (validation, schedules, checkpoints), is done {fewer} times, not "
-            f"{epochs}."
+            f"{epochs}.{longer}"
         ),
         action=code,
         evidence={
@@ -233,8 +235,8 @@ def _code(situation: Situation, steps: int, epochs: int) -> str | None:
     fit = f"model.fit(dataset, ..., steps_per_epoch={steps}, epochs={epochs})"
     if facts.input.input_kind == "PyDataset":
         return (
-            "# passes through the data, one after the other: on_epoch_end, and a shuffle in it,\n"
-            "# comes behind all of them\n"
+            "# passes through the data in one epoch: fit shuffles the batches of all of them, but\n"
+            "# for shuffle=False; on_epoch_end comes behind all\n"
             "class Longer(YourPyDataset):\n"
             "    def __len__(self):\n"
             f"        return {steps}\n"

@@ -87,10 +87,13 @@ def _called_directly(
 
 
 def _costs_more_than_the_model(calls: PredictCalls) -> bool:
-    """Calls on little data, of which the model's own work is the smaller part."""
+    """Calls on few arrays, of which the model's own work is the smaller part.
+
+    Of a dataset the rest is the making of its batches, too, which stays.
+    """
     tiny = calls.executions <= 2 * calls.timed
     mostly = calls.timed_s - calls.inside_s > MOSTLY * calls.timed_s
-    return calls.timed >= ENOUGH_CALLS and tiny and mostly
+    return calls.of_arrays and calls.timed >= ENOUGH_CALLS and tiny and mostly
 
 
 def _rows(calls: PredictCalls) -> str:

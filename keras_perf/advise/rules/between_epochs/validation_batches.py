@@ -95,7 +95,9 @@ def _action(found: Inference, advised: int, steps: int | None) -> str:
             f"{fewer}"
         )
     fit = f"\nmodel.fit(..., validation_data=validation_data{fewer})" if fewer else ""
+    written = found.dataset.stages if found.dataset is not None else ()
+    method = "padded_batch" if any(each.kind == "padded_batch" for each in written) else "batch"
     return (
-        f"validation_data = validation_data.batch({advised})  # where it is batched now: unbatch() "
-        f"and batch() behind it take time for each example{fit}"
+        f"validation_data = validation_data.{method}({advised})  # where it is batched now: "
+        f"unbatch() and {method}() behind it take time for each example{fit}"
     )

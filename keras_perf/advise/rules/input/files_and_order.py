@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
 
-from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
+from keras_perf.advise.as_written import WORK, function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_stage, lets_overtake
@@ -20,7 +21,13 @@ from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import stalled
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.input.pipeline import RECORD_READERS, Stage, WrittenStage
+from keras_perf.records.run.input.pipeline import (
+    BY_PLACE,
+    RECORD_READERS,
+    Chain,
+    Stage,
+    WrittenStage,
+)
 from keras_perf.records.run.times.outlier import Cause
 
 IDLE_PCT = 70.0
@@ -177,9 +184,15 @@ def _in_order(situation: Situation) -> list[Stage]:
     """The parallel stages of the user's own pipeline, where it keeps the order of elements."""
     known = situation.facts.input
     kept = known.dataset is None or known.dataset.deterministic
-    if not kept or not situation.own_dataset:
+    if not kept or not situation.own_dataset or _places_count(known.chains):
         return []
     return [stage for stage in known.stages if stage.parallelism > 1]
+
+
+def _places_count(chains: tuple[Chain, ...]) -> bool:
+    """Of what functions have made some is told by its place: a part, or one of a pair."""
+    kinds = (stage.kind for chain in reversed(chains) for stage in chain)
+    return not {*BY_PLACE}.isdisjoint(dropwhile(lambda kind: kind not in WORK, kinds))
 
 
 def _overtaking(model: StepModel, able_ms: float, stalled_ms: float, optimism: float) -> StepModel:

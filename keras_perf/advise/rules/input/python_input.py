@@ -230,12 +230,13 @@ def _with_workers(kind: str, situation: Situation, number: int, *, threads: bool
     steps = facts.length.epoch_steps
     length, more = f"{steps or 'number'}  # of batches in an epoch", ""
     if facts.length.ends_by_steps:
-        length, more = "number  # of batches in all of the data", f", steps_per_epoch={steps}"
+        length, more = "number  # of batches in all of the data", f"steps_per_epoch={steps}, "
     return (
         "class Batches(keras.utils.PyDataset):\n"
         "    def __len__(self):\n"
         f"        return {length}\n\n"
         "    def __getitem__(self, index):\n"
         "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-        f"model.fit(Batches({workers}){more}, ...)  # in place of the dataset{comments}"
+        f"model.fit(Batches({workers}), ..., {more}shuffle=False)"
+        f"  # in place of the dataset, in its order{comments}"
     )

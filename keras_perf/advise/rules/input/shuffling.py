@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from keras_perf.advise.as_written import function_of, lambdas_in, runs_as, where
+from keras_perf.advise.as_written import (
+    function_of,
+    lambdas_in,
+    runs_as,
+    where,
+    whole_executions,
+)
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.in_a_loop import one_iterator
 from keras_perf.advise.rules.input.caching import cache
@@ -16,7 +22,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.refills import refills_of
 from keras_perf.records.figures import counted, in_ms, in_percent
-from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import OF_A_PART, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
 HANDS_ON = ("map", "batch", "padded_batch", "ragged_batch", "prefetch", "options")
@@ -32,6 +38,10 @@ OF_WAITING = ("get_next", "fetch")
 """Parts of the rest in which a step waits for a batch."""
 
 
+OF_CSV = "filename_to_dataset"
+"""The function of TensorFlow's own that `make_csv_dataset` opens files with, before it shuffles."""
+
+
 @dataclass(frozen=True)
 class _Shuffle:
     """The last shuffle of a pipeline that is one chain.
@@ -43,6 +53,7 @@ class _Shuffle:
         in_maps: their share of what filling its buffer takes, 0 to 1.
         batches: for so many steps its elements are enough.
         repeats: a repeat() right behind it changes nothing but where epochs end.
+        parted: by its order some of the elements are taken behind it, for a validation perhaps.
     """
 
     stage: WrittenStage
@@ -51,6 +62,7 @@ class _Shuffle:
     in_maps: float
     batches: float
     repeats: bool
+    parted: bool
 
 
 def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
@@ -111,7 +123,7 @@ def cheaper_shuffle(situation: Situation) -> Recommendation | None:
             f"{counted(refills.count, 'epoch')} began with waiting {in_ms(refills.each_ms)} for "
             f"shuffle({shuffle.buffer}) to fill its buffer again, {in_percent(refills.share)} of "
             f"the time of all steps.{limit} A smaller buffer fills faster too, and mixes "
-            f"less.{moved}"
+            f"less.{moved if moves else whole_executions(facts, facts.length.epoch_steps)}"
         ),
         action=action,
         evidence={
@@ -147,10 +159,17 @@ def less_refilling(per_step_ms: float, won: float, most: float) -> Change:
 
 def _repeating(shuffle: _Shuffle, facts: RunFacts) -> tuple[str, str]:
     """tf.data makes one stage of both, which goes on filling its buffer from pass to pass."""
-    action = (
+    repeated = (
         f"dataset = dataset.shuffle({shuffle.buffer}).repeat()  # right behind it\n"
         "# what stands before and behind them as before; passes are not mixed, though a batch may\n"
-        "# hold the end of one and the beginning of the next\n"
+    )
+    if any(stage.function == OF_CSV for stage in facts.input.chains[0]):
+        repeated = (
+            "dataset = tf.data.experimental.make_csv_dataset(..., num_epochs=None)\n"
+            "# it repeats right behind its shuffle; passes are not mixed, though a batch may\n"
+        )
+    action = (
+        f"{repeated}# hold the end of one and the beginning of the next\n"
         f"model.fit(dataset, steps_per_epoch={facts.length.epoch_steps}, ...)"
     )
     return action, "Repeat right behind the shuffle, so that its buffer stays full"
@@ -162,9 +181,13 @@ def _moving(shuffle: _Shuffle) -> tuple[str, str]:
     drawn = ""
     if any(each.random for each in shuffle.maps):
         drawn = "; random numbers fall on other examples"
+    arguments, order = str(shuffle.buffer), ""
+    if shuffle.parted:
+        arguments += ", ..."
+        order = "\n# with its seed and reshuffle_each_iteration, by which parts are the same ones"
     action = (
-        f"{lambdas_in(*shuffle.maps)}dataset = dataset.shuffle({shuffle.buffer}){calls}"
-        f"  # the same examples, in less memory{drawn}"
+        f"{lambdas_in(*shuffle.maps)}dataset = dataset.shuffle({arguments}){calls}"
+        f"  # the same examples, in less memory{drawn}{order}"
     )
     return action, "Shuffle before the map, so that the buffer fills at once"
 
@@ -179,6 +202,9 @@ def _shuffle_of(situation: Situation) -> _Shuffle | None:
     if place is None or any(stage.kind == "repeat" for stage in chain):
         return None
     stage, behind = chain[place], chain[place + 1 :]
+    if any(each.made_by for each in behind):
+        # Nobody can write something else into a function of Keras's.
+        return None
     maps, per_batch = _maps_before(chain, place), _elements_per_batch(facts)
     if not stage.buffer or not per_batch or any(each.kind == "cache" for each in behind):
         return None
@@ -192,6 +218,7 @@ def _shuffle_of(situation: Situation) -> _Shuffle | None:
         _share_of_maps(situation.paces) if maps else 0.0,
         min(stage.buffer / per_batch, facts.length.epoch_steps or math.inf),
         all(each.kind in HANDS_ON for each in behind),
+        any(each.kind in OF_A_PART for each in behind),
     )
 
 

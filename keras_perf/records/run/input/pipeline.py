@@ -96,6 +96,13 @@ class WrittenStage:
 READER_KINDS = ("t_f_record", "text_line", "fixed_length_record", "csv", "load")
 """`TFRecordDataset` and its like, as `WrittenStage.kind`."""
 
+OF_A_PART = ("take", "skip", "shard")
+"""Stages behind which there are some of the elements: which, their order tells."""
+
+BY_PLACE = (*OF_A_PART, "zip", "window", "scan")
+"""Stages that work with where an element stands: of another order training and validation would
+share examples, or images have other images' labels."""
+
 Chain = tuple[WrittenStage, ...]
 """From a source to where it ends, or meets others."""
 

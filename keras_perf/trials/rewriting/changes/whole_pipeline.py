@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 import tensorflow as tf
 
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.input.pipeline import BY_PLACE
 from keras_perf.trials.rewriting.changes import pools
 from keras_perf.trials.rewriting.changes.change import Change, Found, NotDone
-from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel, own_pool
+from keras_perf.trials.rewriting.changes.stages import is_map, is_parallel, kind, own_pool
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
 
@@ -26,8 +29,13 @@ def wider_pool(graph: PipelineGraph) -> Found:
 
 
 def order_given_up(graph: PipelineGraph, *, allowed: bool) -> Found:
-    """Elements pass on as they are ready, if that is allowed."""
+    """Elements pass on as they are ready, if that is allowed and none is known by its place."""
     if not _calls(graph):
+        return
+    made = dropwhile(lambda stage: not (is_map(stage) or is_parallel(stage)), graph.stages)
+    if by_place := [kind(stage) for stage in made if kind(stage) in BY_PLACE]:
+        why = WhyNotTried.BY_PLACE.of(stage=by_place[0])
+        yield NotDone("nondeterministic-order", "whole pipeline", why)
         return
     if not allowed:
         why = WhyNotTried.ORDER.of()

@@ -210,7 +210,6 @@ READ = [
         [],
         [OWN | {"random": True}],
         [{"kind": "map", "function": "of_text"}, {"kind": "prefetch"}],
-        [{"kind": "skip"}],
     ],
 )
 def test_what_keras_shuffles_is_kept_as_examples_before_a_shuffle(behind):
@@ -271,7 +270,7 @@ def test_without_labels_keras_s_map_is_no_one_s_to_put_a_cache_behind():
     assert "keras.utils.image_dataset_from_directory(..., batch_size=None).cache()" in advice.action
 
 
-@pytest.mark.parametrize("kind", ["take", "repeat"])
+@pytest.mark.parametrize("kind", ["take", "skip", "shard", "repeat"])
 @pytest.mark.parametrize("own", [[], [OWN | {"random": True}]])
 def test_of_what_keras_made_a_part_or_what_repeats_is_not_kept(kind, own):
     behind = [{"kind": kind, "elements": 5}, *own]

@@ -69,7 +69,7 @@ def test_of_a_validation_whose_batches_nobody_counted_it_is_not_known_whether_th
         assert validates_less(later, advice) is None
 
 
-@pytest.mark.parametrize("callback", ["ModelCheckpoint", "RarerModelCheckpoint"])
+@pytest.mark.parametrize("callback", ["ModelCheckpoint", "RarerModelCheckpoint", "SaveBestEpoch"])
 def test_where_checkpoints_are_saved_each_epoch_is_validated_on_less(callback):
     """In an epoch without `val_loss` one fails at its path, or saves what is not the best."""
     context = between_epochs(10.0, callbacks={f"{callback}.on_epoch_end": 0.1}) | {"epochs": 50}
@@ -233,6 +233,26 @@ def test_a_checkpoint_of_keras_is_told_to_let_epochs_pass():
     action = amortize_epoch_callback(found).action
     assert action.startswith("class RarerModelCheckpoint(keras.callbacks.ModelCheckpoint):")
     assert "super().on_epoch_end(epoch, logs)" in action
+
+
+def test_tensorboard_keeps_the_epochs_whose_histograms_it_writes():
+    """With histogram_freq=2 it writes those of epochs 0, 2, 4, counted from 0."""
+    owner = "TensorBoard.on_epoch_end"
+    known = {"hooks": {owner: {"times": 40, "working": 20}}, "epochs": 40}
+    found = situation(compute=10.0, context=between_epochs(callbacks={owner: 6.0}) | known)
+    assert "if epoch % 10 == 0:" in amortize_epoch_callback(found).action
+
+
+@pytest.mark.parametrize(
+    "callback", ["EarlyStopping", "SwapEMAWeights", "ReduceLROnPlateau", "LearningRateScheduler"]
+)
+def test_what_keras_must_do_in_every_epoch_is_left_to_it(callback):
+    owners = {f"{callback}.on_epoch_end": 6.0, "Mine.on_epoch_end": 4.0}
+    found = situation(compute=10.0, context=between_epochs(callbacks=owners) | {"epochs": 40})
+    assert amortize_epoch_callback(found).evidence["owner"] == "Mine.on_epoch_end"
+    del owners["Mine.on_epoch_end"]
+    found = situation(compute=10.0, context=between_epochs(callbacks=owners) | {"epochs": 40})
+    assert amortize_epoch_callback(found) is None
 
 
 def test_without_epoch_hooks_nothing_is_said_of_them():

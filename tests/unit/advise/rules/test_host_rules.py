@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import assert_predicts, awake, situation, stage
+from hand_built import assert_predicts, awake, between_epochs, situation, stage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -232,6 +232,27 @@ def test_a_trial_that_paid_is_recommended():
     assert advice.reason.startswith("Measured during training: a step costs 6 ms inside the graph")
     assert (advice.evidence["present"], advice.evidence["advised"]) == (1, 8)
     assert advice.evidence["in_graph_ms"] == 6.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "told", "longer"),
+    [
+        (None, "", 1.0),
+        (16, "", 1.0),
+        (10, "of its 10 steps it makes 16 where its data last, and its metrics are of those.", 1.6),
+        (3, "of its 3 steps it makes 8 where its data last, and its metrics are of those.", 8 / 3),
+    ],
+)
+def test_a_validation_of_so_many_steps_gets_whole_executions_too(steps, told, longer):
+    context = {"steps_per_execution": 1, "steps_per_execution_trial": TRIAL}
+    context |= between_epochs(10.0) | {"validation_steps": steps}
+    parts = {"compute": 6.0, "dispatch": 2.0, "callbacks": 1.0, "other_host": 1.0}
+    found = situation(context=context, **parts)
+    advice = raise_steps_per_execution(found)
+    assert advice.reason.endswith(told)
+    assert ("Validation" in advice.reason) == bool(told)
+    outside = [advice.change(found.model, optimism).outside for optimism in (-1.0, 1.0)]
+    assert [each["validation"] for each in outside] == pytest.approx([10 * longer, 10.0])
 
 
 def test_with_several_replicas_it_is_applied_as_it_was_tried():
@@ -469,6 +490,21 @@ def test_a_hook_that_sets_the_rate_is_replaced_by_a_schedule_with_the_same_gain(
     compile(advice.action, "pasted", "exec")
     scaled = settings | {"optimizer": "LossScaleOptimizer"}
     assert "YourOptimizer(learning" in amortized(scaled, Mine__on_train_batch_end=4.0).action
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"steering_hooks": {HOOK: "learning_rate", "Warm.on_epoch_begin": "learning_rate"}},
+        {"hooks": {"ReduceLROnPlateau.on_epoch_end": {"times": 4, "working": 4}}},
+        between_epochs(callbacks={"LearningRateScheduler.on_epoch_begin": 0.1}),
+    ],
+)
+def test_where_another_hook_sets_the_rate_too_no_schedule_takes_its_place(others):
+    """Of an optimizer with a schedule the rate cannot be set: the other hook would raise."""
+    settings = {"steering_hooks": {HOOK: "learning_rate"}, "optimizer": "SGD"}
+    assert amortized(settings | others, Mine__on_train_batch_end=4.0) is None
+    assert amortized(settings, Mine__on_train_batch_end=4.0) is not None
 
 
 def test_a_hook_that_sets_what_else_later_steps_depend_on_is_left_alone():

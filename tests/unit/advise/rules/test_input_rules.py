@@ -657,6 +657,14 @@ def test_an_order_that_is_not_kept_holds_nothing_back():
     assert overtaking(context={"dataset": {"deterministic": False}}) is None
 
 
+@pytest.mark.parametrize("kind", ["take", "skip", "shard", "zip", "window", "scan"])
+def test_where_places_count_no_element_overtakes_another(kind):
+    """Training and validation would share examples, or images get other images' labels."""
+    chain = [{"kind": "list_files"}, {"kind": "map", "parallel": True}, {"kind": kind}]
+    assert overtaking(context={"dataset": {"chains": [chain]}}) is None
+    assert overtaking(context={"dataset": {"chains": [chain[:-1]]}}) is not None
+
+
 @pytest.mark.parametrize(("able_ms", "speaks"), [(6.9, True), (7.1, False)])
 def test_stages_that_work_for_most_of_a_step_are_not_held_back_by_order(able_ms, speaks):
     assert (overtaking(able_ms) is not None) == speaks
@@ -722,7 +730,8 @@ def test_of_a_generator_whose_epochs_end_by_steps_all_data_are_numbered():
     context = {"input_kind": "generator", "epoch_steps": 100, "ends_by_steps": True}
     advice = in_processes(context=context)
     assert "return number  # of batches in all of the data" in advice.action
-    assert ", steps_per_epoch=100, ...)" in advice.action
+    assert "), ..., steps_per_epoch=100, shuffle=False)" in advice.action
+    compile(advice.action, "action", "exec")
 
 
 def test_a_generator_is_told_to_become_a_pydataset_first():
@@ -763,7 +772,8 @@ def test_a_thread_that_waits_is_joined_by_others(kind):
             f"# an __init__ of its own passes them on, super().__init__(**kwargs){beside}"
         )
     else:
-        fit = "model.fit(Batches(workers=7), ...)  # in place of the dataset"
+        fit = "model.fit(Batches(workers=7), ..., shuffle=False)  # in place of the dataset, in "
+        fit += "its order"
         assert advice.action.endswith(fit + beside)
         compile(advice.action, "action", "exec")
     # Of the six that are new a half, three quarters or all are of use; at worst training waits

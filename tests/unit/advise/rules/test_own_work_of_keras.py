@@ -50,6 +50,15 @@ def test_new_iterators_in_every_epoch_are_told_to_be_one():
     assert advice.evidence == {"iterator_ms": pytest.approx(6.0), "share": pytest.approx(0.3)}
 
 
+def test_executions_of_several_steps_make_epochs_longer_on_data_without_an_end():
+    found = short_epochs(iterators=6.0, steps_per_execution=2)
+    assert one_iterator(found).reason.endswith(
+        "Keras keeps the iterator of data without an end. Keras then runs whole executions: each "
+        "epoch gets 1 step more."
+    )
+    assert "stay as they are" in one_iterator(short_epochs(iterators=6.0)).reason
+
+
 def test_waits_at_the_beginning_of_an_epoch_go_by_half_as_is_expected():
     stalls = [{"cause": "input-stall", "count": 20, "total_ms": 200.0}]
     known = between_epochs(rest=10.0) | {"epoch_steps": 3, "epochs": 600}

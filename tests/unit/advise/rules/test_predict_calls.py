@@ -50,6 +50,10 @@ def test_a_hook_that_predicts_is_named_with_its_line():
     assert found.reason.startswith(f"{EPOCH} (train.py, line 12) called model.predict 100 times")
 
 
+def test_of_a_dataset_the_making_of_batches_would_stay():
+    assert advice(of_arrays=False) is None
+
+
 def test_predict_after_batches_costs_the_steps():
     found = advice(BATCH, calls=30)
     gone = 0.03 * 49

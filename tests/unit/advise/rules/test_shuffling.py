@@ -67,6 +67,27 @@ def test_a_shuffle_behind_a_map_goes_before_it():
     )
 
 
+@pytest.mark.parametrize("kind", ["take", "skip", "shard"])
+def test_a_part_taken_behind_the_shuffle_stays_the_same_part(kind):
+    found = advice(READ, MAP, SHUFFLE, {"kind": kind}, BATCH)
+    assert found.action.startswith("dataset = dataset.shuffle(500, ...).map(load, ...)")
+    assert found.action.endswith(
+        "with its seed and reshuffle_each_iteration, by which parts are the same ones"
+    )
+
+
+@pytest.mark.parametrize("before", [[], [{"kind": "map"}]])
+def test_into_a_function_of_keras_s_nobody_writes_a_repeat(before):
+    made = {"kind": "map", "made_by": "keras.utils.image_dataset_from_directory"}
+    assert advice(READ, *before, SHUFFLE, made, BATCH) is None
+    assert advice(READ, made, SHUFFLE, BATCH) is not None
+
+
+def test_executions_of_several_steps_are_told_to_make_epochs_longer():
+    found = advice(READ, SHUFFLE, RANDOM, BATCH, steps_per_execution=4)
+    assert found.reason.endswith("Keras then runs whole executions: each epoch gets 2 steps more.")
+
+
 def test_the_map_is_named_with_its_line_and_no_name_becomes_code():
     line = {"file": "train.py", "line": 31, "name": "load"}
     found = advice(READ, RANDOM | {"source": line, "function": "load(1)"}, SHUFFLE, BATCH)
@@ -78,6 +99,15 @@ def test_a_shuffle_with_nothing_to_pass_is_repeated():
     found = advice(READ, SHUFFLE, RANDOM, BATCH, BATCH)
     assert_predicts(found, 9.0, 8.0, 8.0)
     assert ".shuffle(500).repeat()" in found.action
+    assert "steps_per_epoch=50" in found.action
+
+
+def test_one_of_make_csv_dataset_is_repeated_by_its_argument():
+    opens = {"kind": "interleave", "function": "filename_to_dataset"}
+    found = advice(READ, opens, SHUFFLE, BATCH, {"kind": "map", "function": "map_fn"})
+    assert found.action.startswith(
+        "dataset = tf.data.experimental.make_csv_dataset(..., num_epochs=None)\n"
+    )
     assert "steps_per_epoch=50" in found.action
 
 

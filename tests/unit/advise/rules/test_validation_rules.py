@@ -219,6 +219,9 @@ def test_small_batches_are_told_to_be_larger():
     assert "in batches of 8 examples that take 10 ms each, of which 6 ms" in advice.reason
     dataset = {name: value for name, value in SMALL.items() if name != "batch_size"}
     assert "validation_data.batch(32)  # where it is batched now" in batched(dataset).action
+    padded = STAGE | {"kind": "padded_batch", "function": ""}
+    dataset |= {"dataset": {"chains": [[padded]]}}
+    assert "validation_data.padded_batch(32)  # where it is" in batched(dataset).action
     loader = batched(dataset | {"input_kind": "PyDataset"}).action
     assert loader == "# where PyDataset makes the validation's batches: 32 examples each"
 

@@ -76,9 +76,19 @@ def test_shuffling_before_datasets_come_together_counts():
     assert len(notes(written("zip batch shuffle"), written("tensor_slice"))) == 1
 
 
-def test_a_cache_after_the_last_shuffle_keeps_the_first_order():
-    [note] = notes(written("tensor_slice shuffle map(decoded) cache batch"))
+@pytest.mark.parametrize(
+    ("program", "mend"),
+    [
+        ("tensor_slice map(decoded) shuffle cache batch", "Put cache() before shuffle()."),
+        # What was decoded is to be kept.
+        ("tensor_slice shuffle map(decoded) cache batch", "Put a shuffle() behind cache()."),
+        ("tensor_slice shuffle batch cache", "Put a shuffle() behind cache()."),
+    ],
+)
+def test_a_cache_after_the_last_shuffle_keeps_the_first_order(program, mend):
+    [note] = notes(written(program))
     assert note.startswith("cache() comes after shuffle(), and nothing shuffles after it: ")
+    assert note.endswith(mend)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +175,13 @@ def test_a_filter_that_draws_at_random_belongs_after_the_cache():
     assert notes(program, verdict="input-bound") == []
 
 
+def test_a_filter_of_what_is_drawn_after_the_cache_stays_there():
+    cached, filtered = written("tensor_slice cache"), written("filter(long_enough) batch prefetch")
+    drawn = written("map(cropped)", random=True)
+    assert notes([*cached, *drawn, *filtered], verdict="input-bound") == []
+    assert len(notes([*cached, *filtered], verdict="input-bound")) == 1
+
+
 def test_a_prefetch_that_is_not_last_is_told_where_tf_data_adds_none():
     program = written("tensor_slice prefetch map(decoded) shuffle")
     [note] = notes(program, verdict="input-bound", added=False)
@@ -213,6 +230,8 @@ def test_many_files_a_step_are_told_as_not_measured(stage):
         ("tensor_slice map(decoded) cache batch prefetch", {"epoch_steps": 100}),  # once
         ("tensor_slice map(decoded) batch repeat", {"epoch_steps": 100}),
         ("tensor_slice batch map(decoded) prefetch", {"epoch_steps": 100}),  # batches of names
+        # A part of them.
+        ("tensor_slice map(decoded) batch", {"epoch_steps": 100, "ends_by_steps": True}),
     ],
 )
 def test_few_files_or_an_unknown_number_are_left_alone(program, context):
