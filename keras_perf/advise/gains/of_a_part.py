@@ -34,18 +34,24 @@ CLEARLY_CROWDED = 1.15
 and more is asked for where others use the cores too, which looks the same."""
 
 
-def _gain_without_input(model: StepModel, share_of_cores: float) -> float:
-    """Without its wait, and without its work where that clearly takes cores from computing."""
+def _gain_without_input(situation: Situation) -> float:
+    """Without its wait, and without its work where that clearly takes cores from computing.
+
+    Of arrays the work is hardly more than copying: what tf.data counts beyond that is waiting for
+    a core.
+    """
+    model = situation.model
 
     def gain(found: StepModel) -> float:
         without = replace(found.with_rest({"get_next": 0.0}), stages={}, cpu_ms=0.0)
         return model.step_ms / max(1e-9, without.step_ms)
 
     waiting = gain(model)
-    if not model.cpu_ms or model.undisturbed_ms is None:
+    of_arrays = situation.facts.input.input_kind == "arrays"
+    if not model.cpu_ms or model.undisturbed_ms is None or of_arrays:
         return waiting
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
-    believed = CLEARLY_CROWDED / max(1e-9, share_of_cores)
+    believed = CLEARLY_CROWDED / max(1e-9, situation.share_of_cores)
     return crowded if crowded >= believed * waiting else waiting
 
 
@@ -166,10 +172,7 @@ def gains(situation: Situation) -> dict[str, float]:
     def gain(without: StepModel) -> float:
         return model.step_ms / max(1e-9, without.step_ms)
 
-    found = {
-        "input-bound": gain_on_a_ready_batch(situation)
-        or _gain_without_input(model, situation.share_of_cores)
-    }
+    found = {"input-bound": gain_on_a_ready_batch(situation) or _gain_without_input(situation)}
     for verdict in PARTS_OF:
         parts = dict.fromkeys(parts_of(verdict, situation), 0.0)
         without = model.with_rest(parts)
