@@ -17,6 +17,9 @@ PER_BATCH = 4
 FEWEST = 3
 """Batches, and intervals, without which chance cannot be told."""
 
+MOST_AWAY = 1000.0
+"""A bound is no more than so many times the ratio away: beyond it all is chance."""
+
 RESEMBLING = 4.25
 """By so much the variance of a mean of three is more than the three tell, where each resembles the
 one before by 0.6, as those of equal trainings did: (1 + 2 r) / (1 - r), where two of them have
@@ -76,7 +79,8 @@ def step_change(before: pd.DataFrame, after: pd.DataFrame, examples: float = 1.0
     if min(run.batches for run in runs) < FEWEST:
         return Change(ratio, math.nan, math.nan)
     variance = sum(run.variance for run in runs)
-    away = math.exp(_times_deviation(runs) * math.sqrt(variance)) if variance else 1.0
+    far = _times_deviation(runs) * math.sqrt(variance) if variance else 0.0
+    away = math.exp(min(far, math.log(MOST_AWAY)))
     return Change(ratio, ratio / away, ratio * away)
 
 

@@ -15,12 +15,12 @@ def with_tf_config(environ: Mapping[str, str]) -> Mapping[str, str]:
     Raises:
         ClusterError: TF_CONFIG is wrong, or Slurm's variables are.
     """
-    if read_cluster(environ) is None and _slurm_tasks(environ) > 1:
+    if read_cluster(environ) is None and slurm_tasks(environ) > 1:
         return {**environ, "TF_CONFIG": json.dumps(cluster_from_slurm(environ))}
     return environ
 
 
-def _slurm_tasks(environ: Mapping[str, str]) -> int:
+def slurm_tasks(environ: Mapping[str, str]) -> int:
     """Tasks of the Slurm step that this process is one of; 0 outside of Slurm."""
     count = environ.get("SLURM_STEP_NUM_TASKS", "0")
     return int(count) if count.isdigit() and "SLURM_PROCID" in environ else 0

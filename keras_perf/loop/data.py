@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,18 +76,32 @@ def part_of(stacked: Any, place: Any) -> Any:
 
 
 def count_batches(dataset: tf.data.Dataset, batch_size: int) -> int:
-    """Batches in one pass over single examples, the last one smaller; reads it if it must."""
+    """Batches in one pass over single examples, the last one smaller; reads it if it must.
+
+    Raises:
+        ValueError: the dataset has no end, or no examples.
+    """
     examples = int(dataset.cardinality())
+    if examples == tf.data.INFINITE_CARDINALITY:
+        raise ValueError("The dataset must have an end to be counted: leave out its repeat().")
     if examples < 0:
         examples = int(dataset.reduce(np.int64(0), lambda count, *_: count + 1))
+    if not examples:
+        raise ValueError(
+            "The dataset must have examples, got one of none: see where they are read."
+        )
     return -(-examples // batch_size)
 
 
 def own_files(distribution: Distribution, files: Sequence[str]) -> list[str]:
     """The part of the files that this worker reads, for `iterate(..., sharding="file")`.
 
+    By their names in order, for a folder is listed in another one on each machine. All workers call
+    it.
+
     Raises:
         ValueError: their number is not a multiple of the number of workers.
+        RuntimeError: the workers do not have the same files.
     """
     if not files or len(files) % distribution.workers:
         raise ValueError(
@@ -94,7 +109,9 @@ def own_files(distribution: Distribution, files: Sequence[str]) -> list[str]:
             f"{len(files)}: some would read more than others. Use sharding='data', or write the "
             "data to more files."
         )
-    return list(files[distribution.rank :: distribution.workers])
+    ordered = sorted(files)
+    distribution.agreed(zlib.crc32("\n".join(ordered).encode()), "files (shown as a checksum)")
+    return ordered[distribution.rank :: distribution.workers]
 
 
 def iterate(
@@ -116,8 +133,8 @@ def iterate(
             finds in the dataset, and is not offered.
 
     Raises:
-        ValueError: another `sharding`; a batch that the replicas cannot share equally; a dataset
-            that ends.
+        ValueError: another `sharding`; a batch that the replicas cannot share equally, or of
+            another size than said; a dataset that ends.
     """
     if sharding not in ("data", "file"):
         raise ValueError(
@@ -139,6 +156,13 @@ def iterate(
         )
     strategy = distribution.strategy
     if sharding == "file":
+        of_a_worker = batch_size // distribution.workers
+        if (rows := _rows(dataset)) not in (None, of_a_worker):
+            raise ValueError(
+                f"With sharding='file' the batches of each of the {distribution.workers} workers "
+                f"must have {of_a_worker} examples, got {rows}: a training that goes on would skip "
+                "others than it has seen. Make them with batch_size // distribution.workers."
+            )
         of_a_replica = dataset.rebatch(batch_size // distribution.replicas)
         shared = strategy.distribute_datasets_from_function(lambda _: of_a_replica)
         return picked_by_the_worker(iter(shared))
@@ -146,3 +170,10 @@ def iterate(
     policy = tf.data.experimental.AutoShardPolicy.DATA
     options.experimental_distribute.auto_shard_policy = policy
     return iter(strategy.experimental_distribute_dataset(dataset.with_options(options)))
+
+
+def _rows(dataset: tf.data.Dataset) -> int | None:
+    """Of a batch; None where they may differ, or elements hold something else than tensors."""
+    shapes = [getattr(spec, "shape", None) for spec in tf.nest.flatten(dataset.element_spec)]
+    known = {shape[0] if shape is not None and shape.rank else None for shape in shapes}
+    return known.pop() if len(known) == 1 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_perf.cluster.launchers import with_tf_config
+from keras_perf.cluster.launchers import slurm_tasks, with_tf_config
 from keras_perf.cluster.peers import PeerError, PeerWatch, wait_for_peers
 from keras_perf.cluster.tf_config import Cluster, ClusterError, read_cluster
 from keras_perf.loop.early_use import UNKNOWN, early_use
@@ -123,7 +124,8 @@ def distribute(
         deadline_s: how long to wait for the other workers to come, in seconds.
 
     Raises:
-        ClusterError: TF_CONFIG is wrong, or is missing, or Slurm's variables are.
+        ClusterError: TF_CONFIG is wrong, or is missing, or Slurm's variables are; or they name
+            several workers, and the kind is for one.
         PeerError: a worker did not come, or is another one than TF_CONFIG says.
         ValueError: another kind.
         RuntimeError: several workers, and TensorFlow has been used already; the line is named.
@@ -144,6 +146,12 @@ def distribute(
             f"With TF_CONFIG set, the strategy must be multi-worker, got {kind!r}: every worker "
             "would train alone and write the same files. Unset TF_CONFIG to train alone."
         )
+    if (tasks := slurm_tasks(environ)) > 1:
+        raise ClusterError(
+            f"In a step of {tasks} Slurm tasks the strategy must be multi-worker, got {kind!r}: "
+            "every task would train alone and write the same files. Unset SLURM_STEP_NUM_TASKS for "
+            "trainings that are meant to be apart."
+        )
     if kind == "mirrored":
         _require_metrics_that_add_up()
         return Distribution(_mirrored())
@@ -162,6 +170,9 @@ def exit_code(main: Callable[[], int]) -> int:
         return main()
     except (ClusterError, PeerError) as error:
         print(visible(f"{sys.argv[0]}: {error}"), file=sys.stderr)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        return 128 + signal.SIGINT
     except Exception:  # noqa: BLE001  to end without waiting for the input pipeline
         traceback.print_exc()
     return 1

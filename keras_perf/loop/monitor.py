@@ -135,6 +135,9 @@ class LoopMonitor:
         return None
 
     def __enter__(self) -> LoopMonitor:
+        if self._turns.observation is not None:
+            # Entered again: the first `with` would never be told its end.
+            self._turns.close(aborted=True)
         try:
             observation = self._make(backend=OnTensorFlow(self.clock), clock=self.clock)
         except Exception as error:  # noqa: BLE001  monitoring never kills training

@@ -70,7 +70,7 @@ class Checkpoints:
         """
         about = zlib.crc32(self._about.numpy())
         self._distribution.agreed(about, "model, optimizer and settings (shown as a checksum)")
-        newest = self._manager.latest_checkpoint
+        newest = self._newest()
         if newest is not None:
             self._require_same(newest)
             self._checkpoint.restore(newest).assert_consumed()
@@ -79,6 +79,11 @@ class Checkpoints:
         if newest is not None and self._distribution.is_chief:
             print(f"Goes on after step {step}, from {newest}.")
         return step
+
+    def _newest(self) -> str | None:
+        """That is there: the manager's list names those that somebody has removed, too."""
+        paths = reversed(self._manager.checkpoints)
+        return next((path for path in paths if tf.io.gfile.exists(f"{path}.index")), None)
 
     def _require_same(self, newest: str) -> None:
         """Looks before anything is restored, because TensorFlow takes what fits by its place."""

@@ -139,8 +139,8 @@ class Trainer:
             logits = self.model(x, training=True)
             losses = self.loss(y, logits, weights)
             loss = data_loss = tf.reduce_sum(losses) / self.full
-            if self.model.losses:  # regularization: each replica has its share of it
-                loss += share * tf.add_n(self.model.losses)
+            added = [tf.reduce_sum(tf.cast(each, loss.dtype)) for each in self.model.losses]
+            loss += share * sum(added)  # regularization: each replica has its share of it
             scaled = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(scaled, self.variables, unconnected_gradients="zero")
         self.metrics["loss"].update_state(tf.math.divide_no_nan(data_loss, share), share)
@@ -198,7 +198,7 @@ def train(args, distribution):
     ends = step, args.steps, args.evaluate_every
     if args.compiled and any(end % args.steps_per_call for end in ends):
         raise ValueError(f"--compiled needs whole --steps-per-call, got calls that end at {ends}.")
-    # EDIT: sharding="file" where each worker reads loop.own_files(distribution, files).
+    # EDIT: sharding="file" for loop.own_files(distribution, files), in batches of a worker's part.
     trainer.iterator = loop.iterate(distribution, batches(args, "train", step), args.batch_size)
     trainer.test_iterator = loop.iterate(distribution, batches(args, "test"), args.batch_size)
     trainer.test_batches = loop.count_batches(examples(args, "test"), args.batch_size)

@@ -43,7 +43,9 @@ def script(path: str) -> Program:
     Raises:
         NoProgramError: there is none.
     """
-    name = os.path.splitext(os.path.basename(os.path.normpath(path)))[0] or "program"
+    # Of `.` and `..` too, which say nothing.
+    whole = os.path.realpath(path) if os.path.isdir(path) else os.path.normpath(path)
+    name = os.path.splitext(os.path.basename(whole))[0] or "program"
     if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
         if PathFinder.find_spec("__main__", [path]) is None:
             raise NoProgramError(f"SCRIPT must hold a __main__.py, {path!r} holds none.")

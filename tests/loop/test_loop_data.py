@@ -74,6 +74,35 @@ def test_what_replicas_cannot_share_is_refused(size, arguments, words):
         iterate(several(), batched(numbers(24), size), size, **arguments)
 
 
+def test_batches_of_all_workers_are_refused_where_each_reads_its_own_files():
+    """A training that goes on skips batches: as many examples as it has seen."""
+    words = "must have 4 examples, got 8: a training that goes on would skip others"
+    with pytest.raises(ValueError, match=words):
+        iterate(several(), batched(numbers(24), 8).repeat(), 8, sharding="file")
+
+
+def test_files_are_shared_out_by_their_names(monkeypatch):
+    """Whatever order each machine lists them in."""
+    where, agreed = several(), []
+    monkeypatch.setattr(where, "agreed", lambda value, what: agreed.append((value, what)))
+    assert own_files(where, ["b", "d", "a", "c"]) == ["a", "c"]
+    assert own_files(where, ["a", "b", "c", "d"]) == ["a", "c"]
+    assert agreed[0] == agreed[1]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        (lambda: numbers(8).repeat(), "must have an end"),
+        (lambda: numbers(8).filter(lambda *_: False), "must have examples"),
+        (lambda: numbers(8).take(0), "must have examples"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(dataset, words):
+    with pytest.raises(ValueError, match=words):
+        count_batches(dataset(), 4)
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_files_that_workers_cannot_share_are_refused(count):
     with pytest.raises(ValueError, match=f"a multiple of the 2 workers, got {count}: some would"):
@@ -123,5 +152,5 @@ def test_other_numbers_are_tried_from_two_steps_a_call_on_as_the_reason_says(usu
 
 def test_what_reads_files_of_its_own_is_not_called_unsharded():
     where = Several(tf.distribute.MirroredStrategy(["CPU:0"]))
-    endless = batched(numbers(8), 4).repeat()
+    endless = batched(numbers(8), 2).repeat()
     assert options_of_iterator(iterate(where, endless, 4, sharding="file")) == {}

@@ -55,6 +55,14 @@ def test_training_alone_in_a_cluster_is_refused(kind):
         distribute(kind, environ=tf_config())
 
 
+@pytest.mark.parametrize("kind", ["none", "one-device", "mirrored"])
+def test_so_is_training_alone_in_each_task_of_a_slurm_step(kind):
+    environ = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
+    with pytest.raises(ClusterError, match=f"2 Slurm tasks .* multi-worker, got '{kind}'"):
+        distribute(kind, environ=environ)
+    assert distribute("none", environ=environ | {"SLURM_STEP_NUM_TASKS": "1"}).workers == 1
+
+
 def test_another_kind_is_refused():
     with pytest.raises(ValueError, match=r"kind must be one of auto, none, .*, got 'tpu'"):
         distribute("tpu", environ={})
@@ -105,6 +113,16 @@ def test_any_other_end_of_a_program_shows_where_it_was(capsys):
 
     assert exit_code(fails) == 1
     assert "ValueError: in a step" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_program_at_once_too(capsys):
+    """Python's own end would wait for a function of the input pipeline."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    assert exit_code(interrupted) == 130
+    assert "KeyboardInterrupt" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["mirrored", "multi-worker"])

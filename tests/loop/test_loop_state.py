@@ -116,6 +116,18 @@ def test_a_checkpoint_that_cannot_be_read_says_how_to_go_on(tmp_path):
         checkpoints(tmp_path).restore()
 
 
+def test_a_checkpoint_that_was_removed_is_no_longer_the_newest(tmp_path):
+    saved = checkpoints(tmp_path)
+    for step in (200, 400):
+        saved.step.assign(step)
+        saved.save()
+    for path in tmp_path.glob("ckpt-400.*"):
+        path.unlink()
+    assert checkpoints(tmp_path).restore() == 200
+    (tmp_path / "checkpoint").unlink()
+    assert checkpoints(tmp_path).restore() == 0
+
+
 def test_the_first_replica_keeps_its_random_numbers():
     model, _ = made()
     [state] = seed_states(model)

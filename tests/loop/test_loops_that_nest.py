@@ -41,6 +41,19 @@ def test_data_may_end_in_work_beside_the_calls(told, tmp_path):
     assert kp.diagnose(tmp_path).summary.facts.ending.how is How.DONE
 
 
+def test_a_monitor_that_is_entered_twice_leaves_nothing_open(tmp_path):
+    loop = watched_loops.Loop()
+    monitor, names = loop.monitor(tmp_path, 20), iter(DATA())
+    with monitor:
+        first = monitor.observation
+        with monitor:
+            assert first.closed
+            for _ in range(20):
+                with monitor.execution(names, 1):
+                    loop.function(names, tf.constant(1)).numpy()
+        assert monitor.observation is None
+
+
 def test_iterators_in_turn_end_the_observation_with_a_line_and_not_the_training(tmp_path, caplog):
     loop = watched_loops.Loop()
     monitor, labelled, others = loop.monitor(tmp_path, 200), iter(DATA()), iter(DATA())

@@ -9,7 +9,7 @@ from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import NotDone
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.training.batches import batch_rows
-from keras_perf.trials.training.batches.batch_rows import peak_mib, why_no_room
+from keras_perf.trials.training.batches.batch_rows import peak_mib, rows_of, why_no_room
 from keras_perf.trials.training.changes import LARGER, of_training
 from keras_perf.trials.training.setup import Setup
 
@@ -29,6 +29,21 @@ def larger_batch(data):
     setup = Setup(model(), require_graph(data), jit_compile=False, run_eagerly=False)
     [found] = (each for each in of_training(setup, 1.0) if each.id == "larger-batch")
     return found
+
+
+@pytest.mark.parametrize(
+    ("made", "rows"),
+    [
+        (lambda data: data, 16),
+        (lambda data: data.map(lambda x, y: (x, y)), 16),
+        (lambda data: data.rebatch(4), None),
+        (lambda data: data.unbatch(), None),
+        (lambda data: data.unbatch().batch(8), 8),
+    ],
+)
+def test_rows_are_those_of_the_batches_that_are_trained_on(made, rows):
+    numbers = tf.data.Dataset.from_tensor_slices(([0.0] * 64, [0.0] * 64)).batch(16)
+    assert rows_of(require_graph(made(numbers))) == rows
 
 
 @pytest.mark.parametrize(("free", "fits"), [(601, True), (600, False), (500, False)])

@@ -10,6 +10,7 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.trials.rewriting.functions.written_variables import node_of, written_by
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
+from keras_perf.trials.rewriting.seed_generators import SEEDED
 
 SEEDS = ((2,), (3,))
 """Shapes of a random generator's state: Keras's, and `tf.random.Generator`'s."""
@@ -38,6 +39,11 @@ def reason_against_copies(graph: PipelineGraph) -> str:
             "pass begins with would depend on how far this one reads ahead (take before you "
             "repeat, and zip with nothing shorter)"
         )
+    if _parts_by_chance(graph):
+        return (
+            "take a part of a shuffle that keeps one order for all passes and has no seed: the "
+            "part of another dataset would be another one (give the shuffle a seed)"
+        )
     states: list[bytes] = []
     for node in graph.definition.node:
         if node.op.startswith("MutableHashTable") or node.op.startswith("MutableDenseHashTable"):
@@ -46,14 +52,41 @@ def reason_against_copies(graph: PipelineGraph) -> str:
             if not _is_a_generators_state(graph, node):
                 return "use a variable in a map, of which a changed dataset would hold a copy"
             states += _written(graph, node)
-        if node.op.startswith("CacheDataset") and (file := graph.value(node.input[1])):
-            return f"keep a cache in a file ({file.item().decode()!r}), which trials would write"
+    if files := writes_files(graph):
+        return files
     if len(states) != len(set(states)):
         return (
             "draw from one random generator in two maps, whose copies would draw alike (give each "
             "a generator or a layer of its own, with a seed of its own)"
         )
     return ""
+
+
+def writes_files(graph: PipelineGraph) -> str:
+    """Which files of the user's a pass through a copy would write; "" where none."""
+    for node in graph.definition.node:
+        if node.op.startswith("CacheDataset") and (file := graph.value(node.input[1])):
+            return f"keep a cache in a file ({file.item().decode()!r}), which trials would write"
+        if node.op.startswith(("Snapshot", "SaveDataset")):
+            return "keep a snapshot in files, which trials would write"
+    return ""
+
+
+def _parts_by_chance(graph: PipelineGraph) -> bool:
+    """Without a seed the order is known to the dataset itself, and not to what is written of it."""
+    unseeded = set[str]()
+    for stage in graph.stages:
+        behind = bool(unseeded.intersection(map(node_of, stage.input)))
+        if behind and stage.op.startswith((*LEAVING, "SkipDataset", "ShardDataset")):
+            return True
+        first = SEEDED.get(stage.op)
+        if first is not None and stage.op.startswith("Shuffle"):
+            seeds = [graph.value(wire) for wire in stage.input[first : first + 2]]
+            anew = stage.attr["reshuffle_each_iteration"].b
+            behind |= not anew and all(seed is not None and seed == 0 for seed in seeds)
+        if behind:
+            unseeded.add(stage.name)
+    return False
 
 
 def _takes(graph: PipelineGraph, stage: NodeDef) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.trials.rewriting.held_state import reason_against_copies
+from keras_perf.trials.rewriting.held_state import reason_against_copies, writes_files
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 
 
@@ -13,11 +13,17 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
     Where TensorFlow cannot write the dataset as a graph (`from_generator`, more than 2 GiB in
     memory), the dataset itself.
+
+    Raises:
+        ValueError: a pass through the copy would write files of the user's.
     """
     try:
-        return PipelineGraph.of(dataset).dataset()
+        graph = PipelineGraph.of(dataset)
     except CannotRewriteError:
         return dataset
+    if why := writes_files(graph):
+        raise ValueError(f"dataset must not {why}. Nothing was changed.")
+    return graph.dataset()
 
 
 def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:

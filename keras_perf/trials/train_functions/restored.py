@@ -114,7 +114,7 @@ class KeptState:
     @uninterrupted()
     def put_back(self) -> None:
         """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
-        for variable in self._copies(_variables(self._model)):
+        for variable in self._copies(self._model.metrics_variables):
             if id(variable) not in self._values:
                 # Metrics make theirs in the first step: at its beginning they are zero.
                 variable.assign(tf.zeros_like(variable))

@@ -8,7 +8,7 @@ from one_change import operations, rewritten
 
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import NotDone, pools, possible_changes
-from keras_perf.trials.rewriting.own_copy import require_graph
+from keras_perf.trials.rewriting.own_copy import own_copy, require_graph
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums, mean_bytes, start_alike
 
@@ -461,6 +461,8 @@ def test_a_copy_draws_what_the_dataset_would_and_uses_nothing_up(kind):
 
 
 def test_what_a_copy_would_not_share_is_refused():
+    # Another test may have set it: then all seeds are known.
+    tf.random.set_seed(None)
     strength, seen = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable("int64", "int64", 0)
     both, taken = tf.random.Generator.from_seed(1), iter(numbers())
     draws = numbers().map(lambda x: both.uniform([]))
@@ -474,9 +476,26 @@ def test_what_a_copy_would_not_share_is_refused():
         (numbers().map(lambda x: x + taken.get_next()), "an iterator or a queue"),
         (draws.map(lambda x: x + both.uniform([])), "one random generator in two maps"),
         (numbers().cache("/nowhere/kept"), "a cache in a file"),
+        (numbers().snapshot("/nowhere/kept"), "a snapshot in files"),
+        (fixed_order().skip(9), "a part of a shuffle that keeps one order"),
+        (fixed_order().map(doubled).shard(2, 0), "a part of a shuffle that keeps one order"),
     ):
         with pytest.raises(ValueError, match=why):
             require_graph(dataset)
+    require_graph(fixed_order(seed=1).skip(9))
+    require_graph(fixed_order().map(doubled))
+
+
+def fixed_order(seed=None):
+    return numbers().shuffle(100, seed=seed, reshuffle_each_iteration=False)
+
+
+@pytest.mark.parametrize("kept", ["cache", "snapshot"])
+def test_a_copy_to_iterate_writes_no_files_of_the_user_s(kept, tmp_path):
+    data = getattr(numbers(), kept)(str(tmp_path / "kept"))
+    with pytest.raises(ValueError, match="which trials would write"):
+        own_copy(data)
+    assert list(tmp_path.iterdir()) == []
 
 
 LEFT = {

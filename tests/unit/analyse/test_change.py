@@ -32,6 +32,13 @@ def drawn(random, count, likeness, runs=300):
     return (4.0 * np.exp(0.1 * noise[100:]) * spikes).T
 
 
+def test_one_interval_that_is_nearly_all_of_a_run_has_bounds_all_the_same():
+    """Its variance would need a number that is larger than any."""
+    far = run([0.1, 0.1, 2000.0], np.array([5000.0, 5000.0, 5.0]))
+    change = step_change(far, run([0.1, 0.1, 0.1]))
+    assert change.low < change.ratio < change.high < math.inf
+
+
 @pytest.mark.parametrize("likeness", [0.0, 0.3, 0.6])
 @pytest.mark.parametrize("count", [3, 5, 11, 12, 40, 240])
 def test_of_runs_that_differ_by_chance_one_in_twenty_is_called_slower_at_most(likeness, count):

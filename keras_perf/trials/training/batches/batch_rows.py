@@ -19,6 +19,17 @@ BATCH_SIZE = {
 }
 """Where the size is among the inputs of a stage that makes batches."""
 
+REGROUPS = (
+    "Rebatch",
+    "Unbatch",
+    "FlatMap",
+    "Interleave",
+    "ParallelInterleave",
+    "GroupBy",
+    "Window",
+)
+"""Beginnings of stages behind which batches are no longer those that were made before."""
+
 _MIB = 2**20
 _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -28,6 +39,8 @@ def rows_of(graph: PipelineGraph) -> int | None:
     if isinstance(graph, ArrayBatches):
         return graph.rows
     for stage in reversed(graph.stages):
+        if stage.op.startswith(REGROUPS):
+            return None
         if stage.op in BATCH_SIZE:
             found = graph.value(stage.input[BATCH_SIZE[stage.op]])
             return None if found is None else int(found)
