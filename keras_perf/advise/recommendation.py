@@ -35,6 +35,8 @@ class Recommendation:
             between epochs and its start-up.
         tried: the speed-up was measured on the training itself, and its bounds are those of the
             measurement.
+        alone: measured by itself, it is part of no total: it alters training, or needs another
+            process.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Recommendation:
     speedup_after_others: float | None = None
     of: Literal["step", "whole"] = "step"
     tried: bool = False
+    alone: bool = False
     change: Change = field(default=lambda model, _: model, repr=False, compare=False)
 
 

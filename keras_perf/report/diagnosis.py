@@ -142,7 +142,7 @@ class Diagnosis(Told):
         if not self.recommendations:
             return "No change is predicted to gain 2% or more."
         advice = "Change it, train again, and compare: keras-perf compare BEFORE AFTER."
-        if len(self.recommendations) == 1:
+        if len(self.recommendations) == 1 or not self.predicted_together:
             return advice
         together = [
             f"{what} {{:.2f}}× ({{:.2f}}–{{:.2f}})".format(*gain)
@@ -158,10 +158,11 @@ class Diagnosis(Told):
         """What all advice together is to buy, of what: expected, low, high.
 
         The whole training comes first, where what lies between epochs was measured; a step is
-        left out where no advice is on it, or one is on compiling, which no steady step does.
+        left out where no advice is on it, or one is on compiling, which no steady step does. What
+        was measured by itself is in neither.
         """
         together = {}
-        of = {each.of for each in self.recommendations}
+        of = {each.of for each in self.recommendations if not each.alone}
         if "whole" in of or (of and self.summary.outside):
             together["the whole training"] = self.combined_whole_speedup
         compiling = any(known_of(each.id).on == "compiling" for each in self.recommendations)

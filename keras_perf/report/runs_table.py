@@ -25,7 +25,8 @@ NOTES = (
     "Parts are in ms per step; – was not measured, and such a part lies in compute.",
     "J/example: joules per training example, of the sampled GPUs alone.",
     "× the first: times as fast as the first run, per example where both know their batch size, "
-    "else per step.",
+    "else per step. Whether it is the same program is not asked: keras-perf history keeps "
+    "different ones apart, and compare tells what differs.",
 )
 
 

@@ -15,6 +15,7 @@ from keras_perf.records.arguments import require_int, require_number
 from keras_perf.records.reasons.why_not_tried import EndedBy
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.compiled import require_compiled
+from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.learning_rate.learning_rate_curve import (
     LearningRateCurve,
@@ -33,6 +34,7 @@ AT_ONCE = 10
 """Steps in one call: between two calls divergence is noticed, and Ctrl-C."""
 
 
+@kept_draws()
 def find_learning_rate(
     model: keras.Model,
     dataset: tf.data.Dataset | tuple[Any, ...],

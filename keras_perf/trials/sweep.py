@@ -16,6 +16,7 @@ from keras_perf.observers.steps_trial.cost_curve import fit_curve
 from keras_perf.records.arguments import require_count, require_counts
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.arguments import check_compiled, check_dataset
+from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.rewriting.own_copy import own_copy
 from keras_perf.trials.train_functions.function_on_trial import function_on_trial
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
@@ -23,6 +24,7 @@ from keras_perf.trials.train_functions.restored import build, restored
 from keras_perf.trials.train_functions.train_function import read_logs
 
 
+@kept_draws()
 def sweep_steps_per_execution(
     model: keras.Model,
     dataset: tf.data.Dataset,

@@ -17,6 +17,7 @@ from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a
 from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
 from keras_perf.trials.compiled import require_compiled
+from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.kept_in_run import KeptInRun
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ AROUND = 8
 """So many times smaller and larger than the present batch size are those tried by default."""
 
 
+@kept_draws()
 def sweep_batch_size(
     model: keras.Model,
     dataset: tf.data.Dataset | tuple[Any, ...],

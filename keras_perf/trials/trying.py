@@ -18,6 +18,7 @@ from keras_perf.trials.backends.backend import KeptTraining
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.environment.settings import EnvironmentSetting
 from keras_perf.trials.environment.tried_settings import EnvironmentTrials, settings_to_try
+from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.allowed import NOTHING, Allowed
 from keras_perf.trials.rewriting.own_copy import require_graph
@@ -29,6 +30,7 @@ from keras_perf.trials.training.setup import Setup, with_options
 from keras_perf.trials.training.tried_advice import TriedAdvice
 
 
+@kept_draws()
 def tried_advice(
     model: keras.Model,
     dataset: tf.data.Dataset,

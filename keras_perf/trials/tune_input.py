@@ -13,6 +13,7 @@ from keras_perf.records.arguments import existing_directory, require_bool, requi
 from keras_perf.trials.arguments import check_dataset
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.compiled import require_compiled
+from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.kept_in_run import KeptInRun
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.own_copy import require_graph
@@ -21,6 +22,7 @@ from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.tuning import Tuning
 
 
+@kept_draws()
 def tune_input(
     dataset: tf.data.Dataset,
     *,

@@ -47,6 +47,20 @@ def rows(count=48):
     return tf.data.Dataset.from_tensor_slices(x)
 
 
+def drawn(x):
+    return tf.ensure_shape(
+        tf.numpy_function(lambda v: v + np.float32(np.random.normal()), [x], x.dtype), x.shape
+    )
+
+
+def test_what_the_program_draws_next_is_what_it_would_have_been():
+    data = rows().map(drawn).batch(4)
+    np.random.seed(3)
+    expected = np.random.get_state()
+    kp.tune_input(data, budget_s=2)
+    np.testing.assert_equal(np.random.get_state(), expected)
+
+
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch):
     monkeypatch.setattr(module, "SLICE_S", 0.05)

@@ -204,6 +204,8 @@ class Comparison(Told):
     def _predicted(self) -> str:
         if not self.before.recommendations:
             return "No change had been recommended."
+        if all(each.alone for each in self.before.recommendations):
+            return "What had been recommended was measured one by one, and is in no total."
         told = [beside(self.timed, self.before.combined_speedup, self.speedup)]
         if self.whole_measured:
             of_step = told if "a step" in self.before.predicted_together else []

@@ -50,9 +50,12 @@ SETTINGS: Mapping[str, str | Callable[[RunFacts], Any]] = {
         _of(facts.input.dataset, "threadpool_size") or None
     ),
     "GPU thread mode": "machine.gpu_thread_mode",
-    "GPUs": lambda facts: ", ".join(() if facts.gpu.gpus_unused else facts.gpu.gpus.values()),
+    "GPUs": lambda facts: ", ".join(_gpus(facts)),
     "logical CPUs": "machine.cpu_count",
+    "threads of an operation": lambda facts: facts.machine.threads.get("intra_op") or None,
+    "operations at a time": lambda facts: facts.machine.threads.get("inter_op") or None,
     "memory": lambda facts: _size(facts.machine.memory_total_mib),
+    "memory of the container": lambda facts: _size(facts.machine.container_memory_mib),
 }
 """The name that a reader is shown, and where the value stands, or how it is made."""
 
@@ -110,6 +113,14 @@ def asked(facts: RunFacts, path: str) -> Any:
 
 def _of(record: Any, name: str) -> Any:
     return None if record is None else getattr(record, name)
+
+
+def _gpus(facts: RunFacts) -> list[str]:
+    """As they were sampled, else as TensorFlow knows them."""
+    if facts.gpu.gpus_unused:
+        return []
+    known = [each.name for each in facts.machine.training_gpus]
+    return [*facts.gpu.gpus.values()] or known
 
 
 def _size(mib: float | None) -> str | None:

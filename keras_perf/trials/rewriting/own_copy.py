@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.observers.sensors.container_memory import memory_available_mib
+from keras_perf.records.figures import in_mib
 from keras_perf.trials.rewriting.held_state import reason_against_copies, writes_files
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
+
+COPIES = 12
+"""Of arrays that a dataset is made of, at most, while a change is compared: each graph holds them,
+and each running pipeline."""
+
+LITTLE_MIB = 16.0
+"""Of less no copies are counted."""
 
 
 def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -39,6 +48,17 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
             f"dataset must be one that TensorFlow can write as a graph: {error}. "
             "Nothing was changed."
         ) from error
-    if why := reason_against_copies(graph):
+    if why := reason_against_copies(graph) or _too_large(graph):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     return graph
+
+
+def _too_large(graph: PipelineGraph) -> str:
+    """Why there is no memory for as many of what it holds itself; "" if there is."""
+    held_mib, free_mib = graph.definition.ByteSize() / 2**20, memory_available_mib()
+    if held_mib <= LITTLE_MIB or COPIES * held_mib <= free_mib / 2:
+        return ""
+    return (
+        f"hold {in_mib(held_mib)} in memory: trials make up to {COPIES} copies of it, more than "
+        f"half of the {in_mib(free_mib)} that are free (read it from files)"
+    )

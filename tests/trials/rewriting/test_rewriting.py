@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from one_change import operations, rewritten
 
+from keras_perf.trials.rewriting import own_copy as own_copies
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import NotDone, pools, possible_changes
 from keras_perf.trials.rewriting.own_copy import own_copy, require_graph
@@ -484,6 +485,18 @@ def test_what_a_copy_would_not_share_is_refused():
             require_graph(dataset)
     require_graph(fixed_order(seed=1).skip(9))
     require_graph(fixed_order().map(doubled))
+
+
+@pytest.mark.parametrize(("free_mib", "room"), [(96.1, True), (95.9, False)])
+def test_arrays_of_which_there_is_no_room_for_copies_are_refused(free_mib, room, monkeypatch):
+    monkeypatch.setattr(own_copies, "memory_available_mib", lambda: free_mib)
+    monkeypatch.setattr(own_copies, "LITTLE_MIB", 1.0)
+    data = tf.data.Dataset.from_tensor_slices(np.zeros((2**20 - 500,), "float32"))
+    if room:
+        require_graph(data)
+    else:
+        with pytest.raises(ValueError, match="hold 4 MiB in memory: trials make up to 12 copies"):
+            require_graph(data)
 
 
 def fixed_order(seed=None):

@@ -169,6 +169,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
     )
     reason += f" Its cost: {tried.costs}." if tried.costs else ""
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
+    reason += " It was measured by itself, and is in no total." if tried.stands_alone else ""
     if advice is not None:
         evidence = {
             **advice.evidence,
@@ -187,6 +188,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
         max(1.0, high),
         evidence,
         tried=True,
+        alone=tried.stands_alone,
     )
 
 

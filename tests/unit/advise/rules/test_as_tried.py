@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_built import diagnosed, situation, stage
+from hand_built import diagnosed, situation, stage, summary
 
 from keras_perf.advise.notes.trials import trial_notes
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import combined_speedup, recommendations
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.advise.what_is_left import what_is_left
+from keras_perf.report.compared.comparison import comparison_of
+from keras_perf.report.diagnosis import diagnosis_of
 
 STAGES = [stage("TensorSlice", 0.1), stage("Map", 8.0), stage("Batch", 0.2)]
 
@@ -160,6 +162,19 @@ def test_a_setting_of_the_environment_is_advised_and_in_no_total():
     advice = tuple(each for each in recommendations(case) if each.tried)
     assert [each.id for each in advice] == ["cache", "intra-op-threads"]
     assert combined_speedup(case, advice) == (2.0, 1.9, 2.1)
+    assert [each.alone for each in advice] == [False, True]
+    assert "It was measured by itself, and is in no total." in advice[1].reason
+
+
+def test_where_all_was_measured_by_itself_there_is_no_total():
+    """A total of 1.00 stood above what was measured as 1.5 times as fast."""
+    changes = [tried("intra-op-threads", 1.5, 1.4, 1.6, where="environment")]
+    known = {"advice_trials": {"step_ms": 10.0, "changes": changes, "together": []}}
+    found = diagnosis_of(summary(input_wait=0.0, compute=10.0, context=known))
+    assert [each.id for each in found.recommendations] == ["intra-op-threads"]
+    assert found.predicted_together == {}
+    assert found.closing.startswith("Change it, train again")
+    assert "measured one by one, and is in no total" in comparison_of(found, found).closing
 
 
 def test_what_is_predicted_comes_on_top_of_what_was_measured_without_counting_a_gain_twice():

@@ -63,6 +63,19 @@ def test_what_was_set_otherwise_is_told_and_nothing_else():
     }
 
 
+def test_where_a_run_trained_is_told_without_a_sampler_too():
+    one = {"training_gpus": [{"compute_capability": [8, 0], "name": "A100"}]}
+    other = {"training_gpus": [{"compute_capability": [9, 0], "name": "H100"}]}
+    assert differing(one, other) == {"GPUs": ("A100", "H100")}
+    assert differing(one | {"gpus": {"0": "H200"}}, other) == {"GPUs": ("H200", "H100")}
+    assert differing({"threads": {"intra_op": 1, "inter_op": 0}}, {}) == {
+        "threads of an operation": ("1", None)
+    }
+    assert differing({}, {"container_memory_mib": 2048.0}) == {
+        "memory of the container": (None, "2 GiB")
+    }
+
+
 def test_of_equal_runs_nothing_differs():
     assert differing(BEFORE, BEFORE) == {}
 
