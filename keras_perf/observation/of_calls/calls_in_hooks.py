@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import keras
@@ -38,7 +37,7 @@ class _Inside:
             self.known = self.known and _is_done()
         self.spent_ns += self._now() - begin
         self.executions += 1
-        self.rows = rows_of(arguments[0] if arguments else None, self.rows)
+        self.rows = rows_of(arguments[0] if len(arguments) == 1 else None, self.rows)
         return outputs
 
 
@@ -113,9 +112,8 @@ class CallsInHooks:
         finally:
             if inside is not None and held.get("predict_function") is inside:
                 held["predict_function"] = function
-            of_arrays = kind_of_input(arguments[0] if arguments else named.get("x")) == "arrays"
-            timed = _as_timed((self._now() - begin) / 1e9, inside)
-            self._add(self._predicts, replace(timed, of_arrays=of_arrays))
+            spent_s, given = (self._now() - begin) / 1e9, (*arguments, named.get("x"))[0]
+            self._add(self._predicts, lambda: _as_timed(spent_s, inside, given))
 
     def _evaluated(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()
@@ -127,23 +125,25 @@ class CallsInHooks:
                 self._raised(error)
             raise
         finally:
-            self._add(self._evaluates, EvaluateCalls(1, (self._now() - begin) / 1e9))
+            spent_s = (self._now() - begin) / 1e9
+            self._add(self._evaluates, lambda: EvaluateCalls(1, spent_s))
 
-    def _add(self, found: dict[str, _Calls], call: _Calls) -> None:
+    def _add(self, found: dict[str, _Calls], call: Callable[[], _Calls]) -> None:
         try:
             if (owner := calling_hook()) is not None:
-                found[owner] = call.after(found.get(owner))
+                found[owner] = call().after(found.get(owner))
         except Exception as error:  # noqa: BLE001  monitoring never kills training
             lost = "callbacks' predictions and evaluations are not in the report"
             warn_of(error, "timing a call in a hook", lost)
             self.restore()
 
 
-def _as_timed(spent_s: float, inside: _Inside | None) -> PredictCalls:
+def _as_timed(spent_s: float, inside: _Inside | None, given: Any) -> PredictCalls:
+    of_arrays = kind_of_input(given) == "arrays"
     if inside is None or not inside.known:
-        return PredictCalls(1, spent_s, 0, examples=0.0)
+        return PredictCalls(1, spent_s, 0, examples=0.0, of_arrays=of_arrays)
     inside_s, done = inside.spent_ns / 1e9, inside.executions
-    return PredictCalls(1, spent_s, done, 1, spent_s, inside_s, inside.rows)
+    return PredictCalls(1, spent_s, done, 1, spent_s, inside_s, inside.rows, of_arrays)
 
 
 def _is_done() -> bool:

@@ -248,3 +248,26 @@ def test_ctrl_c_between_two_assignments_of_what_is_put_back(monkeypatch, undistu
     assert len(assigned) > nth
     assert_equal(program.state(), before)
     assert_equal(program.goes_on(), undisturbed)
+
+
+class HeadInItsStep(keras.Model):
+    """A layer is made in the first train step only, which runs eagerly."""
+
+    def __init__(self):
+        super().__init__()
+        self.base, self.head = keras.layers.Dense(2), keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.base(x)
+
+
+@pytest.mark.filterwarnings("ignore:`build.*it has unbuilt state:UserWarning")
+def test_weights_that_an_eager_step_makes_on_trial_are_not_emptied():
+    """Of zeros alone no gradient would move them any more."""
+    model = HeadInItsStep()
+    model.compile("sgd", "mse", run_eagerly=True)
+    model(np.ones((2, 3), "float32"))
+    kept = KeptState(model)
+    model.head(np.ones((2, 2), "float32"))
+    kept.put_back()
+    assert np.any(model.head.kernel.numpy())
