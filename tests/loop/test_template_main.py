@@ -62,6 +62,25 @@ def test_a_training_goes_on_only_with_what_it_began_with(tmp_path, capsys):
     assert sorted((tmp_path / "logs" / "perf").iterdir()) == logged
 
 
+def penalized():
+    """Of two dtypes under a mixed policy: what a layer gives, and its weights."""
+    layers = keras.layers
+    activity, kernel = keras.regularizers.L2(1e-3), keras.regularizers.L2(1e-3)
+    hidden = layers.Dense(8, activity_regularizer=activity, kernel_regularizer=kernel)
+    last = layers.Dense(10, dtype="float32")
+    return keras.Sequential([keras.Input((8, 8, 1)), layers.Flatten(), hidden, last])
+
+
+@pytest.mark.parametrize("exact", [[], ["--exact"]])
+def test_losses_that_layers_add_in_half_precision_are_trained_on(exact, tmp_path, monkeypatch):
+    monkeypatch.setattr(template, "make_model", penalized)
+    before, line = keras.config.dtype_policy(), "--strategy none --policy mixed_bfloat16 --steps 4"
+    try:
+        assert template.main([*line.split(), *exact, *directories(tmp_path)]) == 0
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
 @pytest.mark.parametrize("text", [template.__doc__, PAGE.read_text("utf-8")])
 def test_what_starts_without_a_strategy_is_told_as_it_is(text, monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind, kind])
