@@ -15,12 +15,24 @@ from keras_perf.observation.of_fit.found_hooks import once_an_epoch
 from keras_perf.trials.backends.jax_state import SYNC
 
 END_HOOKS = "on_train_batch_end", "on_batch_end"
+BATCH_HOOKS = "_batch_begin", "_batch_end"
+"""Between them Keras holds the state; before and after an epoch it is the model's."""
+
 SAVES = keras.callbacks.BackupAndRestore, keras.callbacks.ModelCheckpoint
 """Callbacks of Keras's own that save in batches, or once an epoch."""
 
 
+def keras_waits(callbacks: keras.callbacks.CallbackList | None) -> bool:
+    """Keras calls the hooks of these in the training thread, and waits for each step's logs.
+
+    What it has decided is private (`_async_train`); where that is elsewhere, it may wait, and the
+    hooks tell whether.
+    """
+    return not getattr(callbacks, "_async_train", False)
+
+
 def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[str]:
-    """Those for which Keras reads each step's logs in the training thread.
+    """Those for which Keras waits, where it waits.
 
     Keras's own bars and histories come after it has decided.
     """
@@ -29,7 +41,7 @@ def waiting_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list
         owner
         for callback, owner in hooks
         if owner.endswith(".on_train_batch_end")
-        and not isinstance(callback, added)
+        and type(callback) not in added
         and not getattr(callback, "async_safe", False)
     )
 
@@ -94,7 +106,7 @@ class StateReads:
         assert self._original is not None
         begin = time.perf_counter()
         self._original()
-        if owner is not None:
+        if owner is not None and owner.endswith(BATCH_HOOKS):
             self.counts[owner] += 1
             self.seconds[owner] += time.perf_counter() - begin
         if owner is None and not synced:

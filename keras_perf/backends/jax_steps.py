@@ -12,7 +12,7 @@ import keras
 from keras_perf.backends.jax_batches import Batches, described
 from keras_perf.backends.jax_input import TimedIterator
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
-from keras_perf.observers.steps.timeline import Row
+from keras_perf.observers.steps.row import Row
 from keras_perf.trials.backends.jax_training import shares_executions
 
 PATIENCE_S = 10.0
@@ -98,7 +98,7 @@ class StandIn:
         """No execution follows that would tell of the last ones, and hooks may be called late."""
         self.note_what_is_done()
         at_work = tuple(self._at_work)
-        self._at_work.clear()
+        self._at_work = deque()
         if at_work:
             name = "keras_perf-awaits"
             awaits = threading.Thread(target=self._await, args=(at_work,), name=name, daemon=True)
@@ -124,7 +124,7 @@ class StandIn:
         Of the state it is called with in another thread meanwhile, the call itself lets go.
         """
         self._timed = None
-        self._at_work.clear()
+        self._at_work = deque()
         if self._awaits is not None:
             self._awaits.join(PATIENCE_S)
 

@@ -17,7 +17,7 @@ from keras_perf.backends.jax_facts import (
     gpus,
     jax_facts,
 )
-from keras_perf.backends.jax_hooks import StateReads, late_hooks, waiting_hooks
+from keras_perf.backends.jax_hooks import StateReads, keras_waits, late_hooks, waiting_hooks
 from keras_perf.backends.jax_input import JaxInput
 from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
@@ -27,6 +27,7 @@ from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.calling_list import calling_list
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.asking import Questions
@@ -59,6 +60,7 @@ class OnJax:
         self.work = JaxWork(self._stand_in)
         self._reads: StateReads | None = None
         self._hooks: Callable[[], Any] = tuple
+        self._waits = True
         listen(self.timeline, clock)
 
     # -- a step ----------------------------------------------------------------------------
@@ -120,8 +122,8 @@ class OnJax:
             "tries_steps": lambda: False,
             "compiles_executions": lambda: compiles_executions(model),
             "run_eagerly": lambda: bool(model.run_eagerly or not model.jit_compile),
-            "waiting_hooks": lambda: waiting_hooks(self._hooks()),
-            "late_hooks": lambda: late_hooks(self._hooks()),
+            "waiting_hooks": lambda: waiting_hooks(self._hooks()) if self._waits else [],
+            "late_hooks": lambda: late_hooks(self._hooks()) if self._waits else [],
             "late_hooks_s": self._late_hooks_s,
             "call_ms": self._call_ms,
             "state_reads": lambda: dict(self._reads.counts) if self._reads else {},
@@ -163,7 +165,7 @@ class OnJax:
 
     def trials(self, fit: Any, asked: Any, hooks: Callable[[], Any]) -> NoTrials:
         """None is made."""
-        self._hooks = hooks
+        self._hooks, self._waits = hooks, keras_waits(calling_list())
         compiles = compiles_executions(fit.model)
         return NoTrials(WhyNoSteps.COMPILED_ON_JAX.of() if compiles else WhyNoSteps.ON_JAX.of())
 

@@ -20,6 +20,7 @@ from keras_perf.observation.observed_training import ObservedTraining
 from keras_perf.observation.trials import Trials
 from keras_perf.observation.warmup_and_intervals import Over, Pace
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
+from keras_perf.observers.sensors.core_wait import OwnTime
 from keras_perf.observers.steps.garbage import CollectorPauses
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
@@ -80,7 +81,7 @@ class Observation(ObservedTraining):
             backend.traced_s,
         )
         self._runs(function)
-        self._collector = CollectorPauses(clock, self.timeline.collected)
+        self._collector, self._own = CollectorPauses(clock, self.timeline.collected), OwnTime()
 
     def _function_asked(self) -> Any:
         return self._ordinary.function
@@ -108,11 +109,13 @@ class Observation(ObservedTraining):
         plan = self._plan(iterator, entry)
         self._begun = self.now()
         self.timeline.begin(entry, self._begun, self.step, plan.steps, plan.kind)
+        if plan.steps > 1:
+            self._own.begin()
         return plan
 
     def returned(self, plan: Plan, *, unseen: bool = False) -> None:
         """The execution has run; `unseen`, if its function may have returned long before."""
-        self.timeline.returned(self._begun if unseen else self.now())
+        self.timeline.returned(self._begun if unseen else self.now(), self._own.take())
         self.pace.returned(plan)
         self.step += plan.steps
         self.batch += plan.steps
@@ -217,6 +220,7 @@ class Observation(ObservedTraining):
                     listeners.callback(self.audience.end, aborted=aborted)
                     with ExitStack() as taken:
                         taken.callback(self._collector.stop)
+                        taken.callback(self._own.close)
                         taken.callback(ends_harmlessly, self.backend.release)
                         taken.callback(ends_harmlessly, self._give_back)
                     ends_harmlessly(self._tell_the_rest, aborted=aborted)

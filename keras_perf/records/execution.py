@@ -53,6 +53,9 @@ class Execution(NamedTuple):
 
     input_wait_ns: int | None = None
     """For how long it waited for its batch, where the iterator itself was timed; else None."""
+    own_ns: int = 0
+    """Of several steps: for how long the thread that called was at work in the train function, or
+    had no core, which is entering and leaving; meanwhile others run its operations."""
 
     @property
     def cycle_ns(self) -> int:

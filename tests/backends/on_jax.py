@@ -8,6 +8,7 @@ import json
 import logging
 import random
 import sys
+import threading
 import time
 from unittest import mock
 
@@ -15,6 +16,7 @@ import keras
 import numpy as np
 
 import keras_perf as kp
+from keras_perf.backends import jax_compiling
 
 LONG_MS = 30.0
 """A wait; longer where steps that follow a pause are long."""
@@ -226,6 +228,18 @@ def raises():
     raise RuntimeError("on purpose")
 
 
+def evaluation_given_back(model):
+    """Of one that raised, by the garbage collector while the thread itself holds the lock."""
+    try:
+        model.evaluate(raises(), callbacks=[kp.StepGapDetector(f"{sys.argv[1]}/broken")], verbose=0)
+    except RuntimeError as error:
+        kept = error
+    with jax_compiling._changing:
+        kept.__traceback__ = None
+        gc.collect()
+    return model.test_function.__module__
+
+
 def pipeline():
     import tensorflow as tf
 
@@ -298,10 +312,22 @@ def main():
         FOUND["raised"] = type(error).__name__
     try:
         ours = kp.perf_callbacks(f"{sys.argv[1]}/fails", summary=False)
+        FOUND["closed_in"] = closed_in = []
+        for each in ours:
+            if isinstance(each, kp.StepGapDetector):
+                each.executions_end = lambda: closed_in.append(threading.current_thread().name)
         model.fit(*arrays(100), batch_size=8, verbose=0, callbacks=[*ours, Fails()])
     except ValueError as error:
         FOUND["failed"] = str(error)
+    ours = each = None
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "keras_perf-closing":
+            thread.join()
+    ending = kp.diagnose(f"{sys.argv[1]}/fails").summary.facts.ending
+    FOUND["failed_ending"] = [ending.error, ending.message]
     FOUND["raised_function"] = model.train_function.__module__
+    FOUND["given_back"] = evaluation_given_back(model)
     model.evaluate(
         *arrays(4), batch_size=8, verbose=0, callbacks=kp.perf_callbacks(f"{sys.argv[1]}/evaluated")
     )

@@ -61,6 +61,13 @@ def test_each_is_done_when_the_next_call_finds_it_so_whatever_hooks_wait_for(tra
     assert 0 < first.ready < second.ready
 
 
+def test_another_thread_may_let_go_of_all_while_one_is_asked(training):
+    stand_in, step = training
+    log = Log()
+    log.is_ready = lambda: (stand_in.let_go(), True)[1]
+    assert step(log).ready
+
+
 def test_what_another_thread_has_told_first_stays(training):
     _, step = training
     log = Log()

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed")
 
+import jax
 from jax._src import profiler
 
 from keras_perf.capture import jax_door
@@ -44,6 +45,31 @@ def test_where_jax_cannot_be_told_it_is_said_that_no_capture_follows(full, monke
     with monkeypatch.context() as patch:
         patch.setattr(type(profiler._profile_state), "reset", property())
         assert "takes no other capture in this process" in full()
+
+
+@pytest.mark.parametrize("begins_another", [False, True])
+def test_a_capture_that_somebody_else_ended_is_kept_and_theirs_goes_on(tmp_path, begins_another):
+    jax_door.start(str(tmp_path / "ours"))
+    jax.profiler.stop_trace()
+    if begins_another:
+        jax.profiler.start_trace(tmp_path / "theirs")
+    assert jax_door.stop().size_bytes > 0
+    if begins_another:
+        jax.profiler.stop_trace()
+        assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
+
+
+def test_a_capture_that_somebody_else_threw_away_is_told_and_theirs_goes_on(tmp_path):
+    jax_door.start(str(tmp_path / "ours"))
+    state = profiler._profile_state
+    with state.lock:
+        state.profile_session.stop()
+        state.reset()
+    jax.profiler.start_trace(tmp_path / "theirs")
+    with pytest.raises(CaptureError, match="somebody else has ended it"):
+        jax_door.stop()
+    jax.profiler.stop_trace()
+    assert not list(tmp_path.rglob(".capture-*"))
 
 
 def test_the_capture_that_jax_runs_can_be_seen(tmp_path):

@@ -40,6 +40,15 @@ def test_a_hook_that_is_called_late_is_advised_no_more(found):
     assert WAITS not in found["late"]["text"]
 
 
+def test_callbacks_that_are_no_list_are_called_late_and_nothing_waits(found):
+    assert "async-callback" not in found["no list"]["advice"]
+    assert WAITS not in found["no list"]["text"]
+
+
+def test_predicting_between_epochs_is_no_reading_of_the_model_within_one(found):
+    assert "read self.model" not in found["predicts"]["text"]
+
+
 @pytest.mark.parametrize("name", ["stops", "keras's own"])
 def test_a_hook_that_may_read_the_model_is_named_and_not_advised_to_be_late(found, name):
     assert "async-callback" not in found[name]["advice"]

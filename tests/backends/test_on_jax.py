@@ -194,6 +194,13 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
     assert trained["raised"] == "RuntimeError"
     assert trained["failed"] == "on purpose"
     assert trained["raised_function"].startswith("keras.")
+    assert trained["given_back"].startswith("keras.")
+
+
+def test_a_hook_that_raises_late_lets_nothing_of_ours_take_time_in_its_thread(trained):
+    [thread] = trained["closed_in"]
+    assert not thread.startswith("ThreadPool")
+    assert trained["failed_ending"] == ["ValueError", "on purpose"]
 
 
 def test_evaluations_are_split(trained):

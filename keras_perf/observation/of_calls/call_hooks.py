@@ -65,6 +65,7 @@ class CallTiming(keras.callbacks.Callback):
     def __init__(self, callbacks: keras.callbacks.CallbackList) -> None:
         super().__init__()
         self._list = weakref.ref(callbacks)
+        self._raised: Callable[[], object] | None = None
         self._originals = callbacks.callbacks
         self._hooks: CallHooks | None = None
         self._told: list[Told] = []
@@ -74,6 +75,10 @@ class CallTiming(keras.callbacks.Callback):
     def watches(self, call: WatchedCall, clock: Callable[[], int]) -> None:
         """A call begins."""
         self._hooks, self._told = CallHooks(call, self._originals, clock), []
+        if (callbacks := self._list()) is not None:
+            # A call that raises tells nobody, and lets go of its list.
+            raised = weakref.finalize(callbacks, call.give_back)
+            raised.atexit, self._raised = False, raised.detach
 
     @property
     def at_work(self) -> bool:
@@ -145,6 +150,9 @@ class CallTiming(keras.callbacks.Callback):
         """Leaves the list as it was."""
         if self._hooks is not None:
             self._hooks.call.release()
-        self._hooks, self._told = None, []
+        if self._raised is not None:
+            # A list of the user's own may outlive thousands of calls: it holds none of them.
+            self._raised()
+        self._hooks, self._told, self._raised = None, [], None
         if (callbacks := self._list()) is not None:
             callbacks.callbacks = self._originals

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from functools import partial
 
@@ -37,6 +36,4 @@ def watch_call(
         asked = asked_of_call(kind, written=not log.knows(kind))
         call = watch(model, kind == PREDICT, asked, clock)
         timing.watches(call, clock)
-        # A call that raises tells nobody, and lets go of its list.
-        weakref.finalize(callbacks, call.release).atexit = False
     timing.tell(partial(log.add, kind))

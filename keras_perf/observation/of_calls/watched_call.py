@@ -10,6 +10,7 @@ import keras
 
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
+from keras_perf.observers.sensors.core_wait import OwnTime
 from keras_perf.observers.steps.calls.call_split import CallSplit
 from keras_perf.observers.steps.input.pipeline_stages import stages_from_model
 from keras_perf.observers.steps.timeline import Timeline
@@ -51,7 +52,7 @@ class WatchedCall(ABC):
         self._call: Callable[[Any], Any] = lambda data: None
         self._steps = max(1, int(model.steps_per_execution))
         self._begun = clock()
-        self._split = CallSplit(self._begun)
+        self._split, self._own = CallSplit(self._begun), OwnTime()
         self._stages: tuple[Stage, ...] = ()
         self._executions = self._done = self._running = self._hooks = 0
         self._open = self._off = False
@@ -128,12 +129,14 @@ class WatchedCall(ABC):
         """An execution; what lies between `entry` and `now` is ours."""
         self._running, self._open = steps, True
         self._timeline.begin(entry, now, self._done, steps, Kind.STEADY)
+        if steps > 1:
+            self._own.begin()
 
     def _data_ended(self) -> None:
         self._timeline.discard()
 
     def _returned(self) -> None:
-        self._timeline.returned(self._now())
+        self._timeline.returned(self._now(), self._own.take())
         self._executions += 1
         self._done += self._running
 
@@ -144,7 +147,12 @@ class WatchedCall(ABC):
     # -- at its end ----------------------------------------------------------------------
 
     def release(self) -> None:
-        """Gives the function back; again does nothing."""
+        """Gives back what was taken; again does nothing."""
+        self.give_back()
+
+    def give_back(self) -> None:
+        """The function; again does nothing. Asks for no lock: the garbage collector may call."""
+        self._own.close()
         if vars(self._model).get(self._name) is self._stand_in:
             vars(self._model)[self._name] = self._function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.of_calls.call_hooks import CallHooks
+from keras_perf.observation.of_fit.closing_elsewhere import close_elsewhere
 from keras_perf.observation.of_fit.found_hooks import (
     Hooks,
     hook_sources,
@@ -37,7 +39,7 @@ class CallbackTiming(keras.callbacks.Callback):
         super().__init__()
         # Weak: a list that only its `fit` holds tells, by dying, that `fit` has raised.
         self._list = weakref.ref(callbacks)
-        self._originals = callbacks.callbacks
+        self._originals, self._thread = callbacks.callbacks, threading.get_ident()
         self._observation: ObservedFit | None = observation
         self._timeline, self._now = observation.timeline, observation.now
         self._end_of_data = observation.backend.end_of_data
@@ -239,5 +241,10 @@ class CallbackTiming(keras.callbacks.Callback):
             raise
 
     def _abort(self, error: BaseException) -> None:
-        if self._observation is not None:
-            self._observation.close(aborted=True, ending=ended_by(error))
+        if (observation := self._observation) is None:
+            return
+        if threading.get_ident() == self._thread:
+            observation.close(aborted=True, ending=ended_by(error))
+        else:
+            # A hook that is called late: until its thread is done Keras trains on.
+            close_elsewhere(observation, ended_by(error))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 
@@ -15,12 +14,15 @@ from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.of_calls.calling_list import calling_list
+from keras_perf.observation.of_fit.closing_elsewhere import (
+    close_elsewhere,
+    wait_for_those_closing,
+)
 from keras_perf.observation.of_fit.fit import FitObservation
 
 logger = logging.getLogger("keras_perf")
 
 _running: weakref.WeakKeyDictionary[keras.Model, FitObservation] = weakref.WeakKeyDictionary()
-_closing: set[threading.Thread] = set()
 _told: weakref.WeakSet[FitObservation] = weakref.WeakSet()
 
 
@@ -43,8 +45,7 @@ def join(
         clock: in nanoseconds; that of the first listener counts.
         backend: makes the one that the model trains with, of a clock.
     """
-    for thread in list(_closing):
-        thread.join()
+    wait_for_those_closing()
     callbacks = calling_list()
     for outer in (joined, _running.get(model)):
         if outer is not None and outer.in_a_hook and not outer.is_of(callbacks):
@@ -70,7 +71,7 @@ def join(
         _running[model] = current
         if callbacks is not None:
             # A list of the user's own may outlive thousands of fits: it holds none of them.
-            weakref.finalize(callbacks, _close_elsewhere, weakref.ref(current)).atexit = False
+            weakref.finalize(callbacks, _list_has_died, weakref.ref(current)).atexit = False
     current.audience.add(listener)
     return current
 
@@ -90,25 +91,15 @@ def _has_closed(observation: FitObservation) -> None:
     _running.pop(observation.model, None)
 
 
-def _close_elsewhere(running: weakref.ref[FitObservation]) -> None:
+def _list_has_died(running: weakref.ref[FitObservation]) -> None:
     """The callback list has died: `fit` raised in a place that only Keras saw.
 
     That may be noticed by the garbage collector at any point, also while TensorFlow holds a
     lock of its own, so that closing here and now could wait for itself.
     """
     observation = running()
-    if observation is None or observation.closed:
-        return
-
-    def close() -> None:
-        try:
-            observation.close(aborted=True, ending=ended_by(None))
-        finally:
-            _closing.discard(threading.current_thread())
-
-    thread = threading.Thread(target=close, name="keras_perf-closing")
-    _closing.add(thread)
-    thread.start()
+    if observation is not None and not observation.closed:
+        close_elsewhere(observation, ended_by(None))
 
 
 @atexit.register

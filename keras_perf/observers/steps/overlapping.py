@@ -6,7 +6,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from keras_perf.observers.steps.timeline import Row, Timeline
+from keras_perf.observers.steps.row import Row
+from keras_perf.observers.steps.timeline import Timeline
 from keras_perf.records.execution import Execution, Kind
 
 Span = tuple[int, int]

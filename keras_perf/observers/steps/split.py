@@ -96,7 +96,7 @@ class Splitter:
         Of the latter two, what exceeds the usual one is compile time where it does not say that.
         """
         # Each is taken out once: this runs for every execution.
-        first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _ = execution
+        first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _, _ = execution
         inside, compile_ns = ready - begin, told_ns or 0
         if kind is not _STEADY and told_ns is None:
             self._unmeasured_gaps += fetches_of(steps, self._fetches_per_step)

@@ -2,63 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from keras_perf.observers.steps.outside.open_gap import OpenGap
+from keras_perf.observers.steps.row import Row
 from keras_perf.records.epoch_gap import VALIDATION, EpochGap
 from keras_perf.records.execution import Execution, Kind
-from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.inference import Inference
-
-
-class Row:
-    """An execution while its times come in."""
-
-    __slots__ = (
-        "begin",
-        "end",
-        "hooks",
-        "kind",
-        "pauses",
-        "ready",
-        "returned",
-        "step",
-        "steps",
-        "waited",
-    )
-
-    def __init__(self, begin: int, step: int, steps: int, kind: Kind) -> None:
-        self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
-        self.returned = self.ready = self.end = 0
-        self.waited: int | None = None
-        # Most executions have neither, and a list for each is work for Python's collector.
-        self.hooks: list[tuple[str, int, int]] | tuple[()] = ()
-        self.pauses: list[tuple[int, int]] | tuple[()] = ()
-
-    def execution(self) -> Execution:
-        """The record, once all times are there."""
-        begin, returned, end = self.begin, self.returned, self.end
-        ready = self.ready or returned
-        collected = self._paused(begin, end) if self.pauses else 0
-        owners: tuple[tuple[str, int], ...] = ()
-        if self.hooks:
-            owners = tuple(self._owners() if collected else [(o, e - b) for o, b, e in self.hooks])
-        waited = self.waited
-        kind, step, steps = self.kind, self.step, self.steps
-        return Execution(
-            step, steps, kind, begin, returned, ready, end, owners, collected, None, waited
-        )
-
-    def _owners(self) -> Iterator[tuple[str, int]]:
-        """The collector's pauses in a hook are not the hook's own time."""
-        for owner, begin, end in self.hooks:
-            if pause := self._paused(begin, end):
-                yield COLLECTOR, pause
-            yield owner, end - begin - pause
-
-    def _paused(self, begin: int, end: int) -> int:
-        """Time from `begin` to `end` in which Python's garbage collector ran."""
-        return sum(max(0, min(e, end) - max(b, begin)) for b, e in self.pauses)
 
 
 class Timeline:
@@ -125,10 +73,16 @@ class Timeline:
         if row is not None and row.steps == 1:
             row.waited = (row.waited or 0) + max(0, end - max(begin, row.begin))
 
-    def returned(self, now: int) -> None:
-        """The train function has returned."""
+    def returned(self, now: int, own_ns: int = 0) -> None:
+        """The train function has returned.
+
+        Arguments:
+            now: when.
+            own_ns: for how long the thread that called it was at work meanwhile, or had no core.
+        """
         if self._row is not None:
             self._row.returned = self._last = now
+            self._row.own = own_ns
 
     def retag(self, kind: Kind) -> None:
         """What the execution is good for turned out only while it ran."""

@@ -1,5 +1,6 @@
 """Validations, `evaluate` and `predict`, watched: their split, their causes, and nothing else."""
 
+import gc
 import os
 import re
 import time
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
+from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
 from keras_perf.read.event_files import NoRunError
 from keras_perf.read.fits import fits_of
 from keras_perf.records.run.inference import CALL_PARTS
@@ -305,6 +307,16 @@ def test_a_call_that_raises_leaves_nothing_of_ours(kind, tmp_path):
     assert functions(network) == before
     assert callbacks.callbacks is theirs
     assert facts_in(tmp_path).inference[kind].calls == 1
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "predict"])
+def test_a_list_that_outlives_its_calls_holds_none_of_them(tmp_path, kind):
+    network = programs.model()
+    callbacks = keras.callbacks.CallbackList([kp.StepGapDetector(tmp_path)], model=network)
+    for _ in range(3):
+        getattr(network, kind)(programs.dataset(2), verbose=0, callbacks=callbacks)
+    gc.collect()
+    assert not [each for each in gc.get_objects() if type(each) is TensorFlowCall]
 
 
 def test_the_other_callbacks_leave_a_call_alone(tmp_path):

@@ -14,10 +14,6 @@ from keras_perf.records.execution import Execution
 GAP_HISTORY = 100
 """How many gap times tf.data keeps (tensorflow/core/framework/model.cc)."""
 
-ENTERING_NS = 1e6
-"""Leaving an execution of several steps and entering the next takes 0.8 to 3 ms: no less is taken
-off the gap in which that lies."""
-
 
 def fetches_of(steps: int, per_step: float) -> int:
     """How often so many steps ask the iterator, which leaves as many gap times."""
@@ -58,28 +54,34 @@ def step_of(gaps: Sequence[int], outside: int) -> float | None:
     return None
 
 
-def waited_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> int:
-    """How long an execution waited for input; below 0 where the gaps are longer than it is.
-
-    Its `GetNext` took what its gaps leave of its cycle. Of several steps all but the first overlap:
-    while a step computes, the next one's batch is asked for already. What a step computes then is
-    the gap behind such a `GetNext` and the time of this; or, where batches come so late that there
-    is no gap, at most what the last gap holds, for no `GetNext` overlaps the last step.
+def fetched_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> int:
+    """What all `GetNext` of an execution took; below 0 where the gaps are longer than it is.
 
     Arguments:
         execution: a steady one.
         gaps: its own, in nanoseconds.
         next_begin_ns: when the next one began.
-
-    What it cannot see: of several steps that compute for hardly longer than a batch takes, up to
-    the milliseconds between two executions count as computing. Where a step asks more or less than
-    once, and where nobody saw the function return, all of each `GetNext` counts.
     """
-    fetched = next_begin_ns - execution.begin_ns - sum(gaps)
+    return next_begin_ns - execution.begin_ns - sum(gaps)
+
+
+def computed_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> float | None:
+    """What a step computes while the next one's batch is asked for, if that takes so long.
+
+    Of several steps all `GetNext` but the first overlap such computing. No `GetNext` overlaps the
+    last step, which lies in the last gap, beside the time outside of the function and what
+    entering and leaving it take. The gap between two `GetNext` is no overlap, and the last gap
+    holds it twice: while the step before it ends, and in the last step. Of two steps the first
+    gap is empty, or a step where none asks ahead.
+
+    The arguments are those of `fetched_ns`.
+
+    Returns:
+        Nanoseconds, below 0 by what other threads were late; None where it is not known: a step
+        asks more or less than once, or nobody saw the function return.
+    """
     if not 1 < execution.steps == len(gaps) or execution.returned_ns <= execution.begin_ns:
-        return fetched
-    each = fetched / len(gaps)
-    last = gaps[-1] - (next_begin_ns - execution.returned_ns) - ENTERING_NS
-    gap = median(gaps[1:-1]) if len(gaps) > 2 else max(0.0, last - each) / 2
-    overlapped = max(0.0, min(each, last - 2 * gap))
-    return round(fetched - (len(gaps) - 1) * overlapped)
+        return None
+    outside = next_begin_ns - execution.returned_ns
+    last = gaps[-1] - outside - execution.own_ns
+    return last - (2 * median(gaps[1:-1]) if len(gaps) > 2 else gaps[0])

@@ -6,7 +6,13 @@ from collections.abc import Collection, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from keras_perf.observers.steps.input.gap_times import fetches_of, gaps_of_each, step_of, waited_ns
+from keras_perf.observers.steps.input.gap_times import (
+    computed_ns,
+    fetched_ns,
+    fetches_of,
+    gaps_of_each,
+    step_of,
+)
 from keras_perf.records.execution import Execution
 
 LONG_EXECUTION = 16
@@ -75,8 +81,10 @@ def measured_waits(
     number = len(gaps_of_executions)
     measured = executions[: len(ends)][-number:]
     waited, waits, dispatches = 0, {}, []
-    for execution, end_ns, own in zip(measured, ends[-number:], gaps_of_executions, strict=True):
-        wait = waited_ns(execution, own, end_ns)
+    told_by = list(zip(measured, gaps_of_executions, ends[-number:], strict=True))
+    hidden = _hidden_ns(told_by)
+    for execution, own, end_ns in told_by:
+        wait = _waited_ns(execution, own, end_ns, hidden)
         waited += wait
         waits[execution.first_step] = max(0, wait)
         # A single gap holds a step and all around it.
@@ -87,6 +95,22 @@ def measured_waits(
     share = min(1.0, max(0.0, waited / max(1, inside)))
     told = 2 * len(dispatches) > len(gaps_of_executions)
     return Measured(share, waits, max(0.0, median(dispatches)) if told else None)
+
+
+def _hidden_ns(told_by: Sequence[tuple[Execution, Sequence[int], int]]) -> float:
+    """How long a step computes while a `GetNext` takes longer; 0 where none overlap.
+
+    Of all of a stretch: by a single one, what wakes late counts for each of its steps.
+    """
+    told = [found for each in told_by if (found := computed_ns(*each)) is not None]
+    return max(0.0, median(told)) if told else 0.0
+
+
+def _waited_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int, hidden: float) -> int:
+    """How long an execution waited: for all of the first `GetNext`, and what no step hides."""
+    fetched = fetched_ns(execution, gaps, next_begin_ns)
+    each = max(0.0, fetched / len(gaps))
+    return round(fetched - (len(gaps) - 1) * min(each, hidden))
 
 
 def _dispatch_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> float | None:

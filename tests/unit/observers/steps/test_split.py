@@ -56,7 +56,8 @@ class ScriptedLoop:
         self._now = ready + host * US
         first, self._step = self._step, self._step + steps
         owners = (("Mine.on_train_batch_end", callback * US),) if callback else ()
-        return Execution(first, steps, kind, begin, returned, ready, self._now, owners)
+        own = (entry + leave) * US if steps > 1 else 0
+        return Execution(first, steps, kind, begin, returned, ready, self._now, owners, own_ns=own)
 
     def find_no_data(self) -> None:
         """The call of GetNext that ends an epoch."""

@@ -1,0 +1,38 @@
+"""Closes what is observed in a thread of its own, where the one at hand may not wait."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from keras_perf.records.run.ending import Ending
+
+
+class Closes(Protocol):
+    """An observation."""
+
+    def close(self, *, aborted: bool = False, ending: Ending | None = None) -> None:
+        """Training has ended, or raised."""
+
+
+_closing: set[threading.Thread] = set()
+
+
+def close_elsewhere(observation: Closes, ending: Ending) -> None:
+    """Training has ended so."""
+
+    def close() -> None:
+        try:
+            observation.close(aborted=True, ending=ending)
+        finally:
+            _closing.discard(threading.current_thread())
+
+    thread = threading.Thread(target=close, name="keras_perf-closing")
+    _closing.add(thread)
+    thread.start()
+
+
+def wait_for_those_closing() -> None:
+    """What they give back is given back."""
+    for thread in list(_closing):
+        thread.join()
