@@ -90,6 +90,9 @@ def _why(
     more, error = differences[part].surplus, differences[part].standard_error
     if abs(more) <= least:
         return Why.AGREES, 0.0
+    if np.isnan(error):
+        # Of one execution.
+        return Why.FEW, 0.0
     if abs(more) <= _ERRORS * error:
         return Why.UNEVEN, _ERRORS * error
     inside = differences["train function"].surplus

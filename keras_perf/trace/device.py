@@ -131,11 +131,14 @@ def _read(plane: Plane, launches: Mapping[int, int]) -> _Device:
         return np.isin(joined.name_id, plane.ids(pattern.search))
 
     kernel = ~named(NO_KERNEL)
-    told = [plane.stats(encoded) for encoded in joined.encoded]
-    launched = [launches.get(int(stats.get("correlation_id", -1)), np.nan) for stats in told]
     tensor_core = kernel & named(TENSOR_CORE)
     names = [plane.event_names.get(int(i), "") for i in joined.name_id]
-    operations = [operation_of(*pair) for pair in zip(names, told, strict=True)]
+    launched, operations = [], []
+    # One after the other: what is told of all events at once may be gigabytes.
+    for name, encoded in zip(names, joined.encoded, strict=True):
+        stats = plane.stats(encoded)
+        launched.append(launches.get(int(stats.get("correlation_id", -1)), np.nan))
+        operations.append(operation_of(name, stats))
     eligible = [tensor_cores_could(operation) for operation in operations]
     layout = [changes_layout(*pair) for pair in zip(names, operations, strict=True)]
     return _Device(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_perf.trace.cover import Cover, Ticks
+from keras_perf.trace.cover import Cover, Ticks, within_each
 from keras_perf.trace.file.xplane import Events, Plane
 
 _OPERATION = re.compile(r"[^\s:]:(_?[A-Z]\w*)$")
@@ -96,8 +96,14 @@ class CpuOperations:
         """Their union."""
         return Cover(self.begin, self.end)
 
+    def during(self, begin: Ticks, end: Ticks) -> CpuOperations:
+        """Those that begin in one of these windows, which are in order and do not overlap."""
+        inside = within_each(begin, end, self.begin) >= 0
+        types = tuple(self.types[i] for i in np.flatnonzero(inside))
+        return CpuOperations(self.begin[inside], self.end[inside], types)
+
     def longest_ms(self) -> dict[str, float]:
-        """The time of each type over the whole trace, longest first."""
+        """The time of each type in all, longest first."""
         total: dict[str, float] = {}
         for type_, ticks in zip(self.types, (self.end - self.begin).tolist(), strict=True):
             total[type_] = total.get(type_, 0.0) + ticks / 1e9

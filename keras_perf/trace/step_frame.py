@@ -63,7 +63,8 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
     if len(host.compilations.begin):
         frame = frame.join(_compile_columns(host, steps))
     frame.attrs["steps_from"] = steps.origin
-    longest = host.cpu_operations(steps.line).longest_ms()
+    operations = host.cpu_operations(steps.line).during(steps.begin, steps.next_begin)
+    longest = operations.longest_ms()
     frame.attrs["cpu_operations"] = {type_: ms / len(frame) for type_, ms in longest.items()}
     return frame
 

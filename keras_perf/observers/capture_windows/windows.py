@@ -31,8 +31,10 @@ class Windows:
     """Follows a `fit` from execution to execution.
 
     A window that has begun goes on to its end; then the schedule's next one or a requested one
-    may follow. The schedule moves as a whole where its warm-up starts again, and where somebody
-    ran a longer execution past a window's begin.
+    may follow. The schedule moves as a whole where its warm-up starts again, where somebody ran a
+    longer execution past a window's begin, and where the first execution has more steps than its
+    warm-up. Of executions of several steps a window holds two at least: after the last one nothing
+    is known of the time between two, nor of what a device had left to do.
 
     Attributes:
         current: the window of the execution that was asked about last.
@@ -64,12 +66,19 @@ class Windows:
         else:
             if step > max(self.next_start, self._expected):
                 self._shift += step - self.next_start
-            self.current = self._scheduled(step, steps, before) or self._requested(step)
+            found = self._scheduled(step, steps, before) or self._requested(step)
+            if found is not None and steps > 1:
+                found = found._replace(end_step=max(found.end_step, step + steps + 1))
+            self.current = found
         self._expected = step + steps
         self._look_ahead(step)
         return self.current
 
     def _scheduled(self, step: int, steps: int, before: Window | None) -> Window | None:
+        if not step and self.schedule.warmup_steps and steps > self.next_start:
+            # It is what warm-up is for.
+            self._shift += steps - self.next_start
+            return None
         cycle = self.schedule.window(step - self._shift, steps)
         if cycle is None or cycle < self.reached:
             return None

@@ -14,6 +14,7 @@ class Why(str, Enum):
 
     AGREES = "agrees"
     UNEVEN = "uneven"
+    FEW = "few"
     DEVICE = "reading-waits-for-the-device"
     AHEAD = "input-is-prepared-ahead"
     COMPILING = "compiling"
@@ -23,6 +24,7 @@ class Why(str, Enum):
 
 _WORDS = {
     Why.UNEVEN: "the traced steps are too uneven to tell (±{figure})",
+    Why.FEW: "one traced execution is too few to tell",
     Why.DEVICE: (
         "reading the logs waits for the device after the train function has returned: "
         "the split counts that as compute, the trace as gap"

@@ -132,8 +132,9 @@ class XSpace:
 
     @cached_property
     def gpu_planes(self) -> tuple[Plane, ...]:
-        """One a GPU."""
-        return tuple(p for p in self.planes if p.name.startswith("/device:GPU"))
+        """One a GPU that did something; all where none did. The profiler makes one of each."""
+        found = tuple(p for p in self.planes if p.name.startswith("/device:GPU"))
+        return tuple(p for p in found if p.encoded_lines) or found
 
 
 def find_traces(path: str | os.PathLike[str]) -> tuple[AnyPath, ...]:
@@ -217,7 +218,7 @@ def read_xspace(path: str | os.PathLike[str]) -> XSpace:
     return XSpace(
         file,
         tuple(_plane(plane, origin) for plane in space.planes),
-        tuple(space.errors),
+        (*space.errors, *space.warnings),
         tuple(space.hostnames),
     )
 

@@ -11,7 +11,12 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
-    "XSpace": {"planes": (1, "*XPlane"), "errors": (2, "*string"), "hostnames": (4, "*string")},
+    "XSpace": {
+        "planes": (1, "*XPlane"),
+        "errors": (2, "*string"),
+        "warnings": (3, "*string"),
+        "hostnames": (4, "*string"),
+    },
     "XPlane": {
         "name": (2, "bytes"),
         "lines": (3, "*bytes"),

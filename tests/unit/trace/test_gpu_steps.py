@@ -86,6 +86,13 @@ def test_an_operation_on_the_cpu_that_the_device_waits_for_is_told_with_its_type
     assert found.cpu_operations == {"Unique": 2.0, "Where": 0.5}
 
 
+def test_operations_outside_of_the_steps_are_none_of_theirs(tmp_path):
+    thread = [process(1, 8), ("model/unique/Unique:Unique", 2, 6)]
+    later = [process(21, 38), ("model/unique/Unique:Unique", 22, 36)]
+    found = trace(tmp_path, host(thread, later), kernel(1, 3), kernel(7, 9))
+    assert found.cpu_operations == {"Unique": 2.0}
+
+
 def test_a_kernel_of_one_dnn_is_an_operation_as_well(tmp_path):
     thread = [process(1, 8), ("model/dense/MatMul:_MklMatMul", 2, 6)]
     found = trace(tmp_path, host(thread), kernel(1, 2))

@@ -316,6 +316,14 @@ def test_several_devices_give_their_mean(tmp_path):
     assert column(found, "kernel_mean_ms") == [3, 4.5]
 
 
+def test_a_gpu_that_did_nothing_is_in_no_mean(tmp_path):
+    host, gpu = gpu_trace()
+    alone, beside = (
+        frame(tmp_path, host, gpu, *unused) for unused in ([], [BuiltPlane("/device:GPU:1")])
+    )
+    pd.testing.assert_frame_equal(beside, alone)
+
+
 @pytest.mark.parametrize(
     ("operation", "kernel_name", "could", "did"),
     [
@@ -447,6 +455,15 @@ def test_other_steps_are_other_steps(tmp_path):
 def test_steps_too_uneven_to_tell_are_said(tmp_path):
     differing = whys(tmp_path, summary(11.5, **SAME | {"compute": 6.0}))
     assert "too uneven to tell" in differing["train function"]
+
+
+def test_one_execution_is_too_few_to_tell_why(tmp_path):
+    host = BuiltPlane("/host:CPU").line(
+        "python", *(e for b in (0, 10) for e in (marker(b, b, b + 8), runs(b, b + 8)))
+    )
+    found = compare_with_split(frame(tmp_path, host), summary(20.0, compute=18.0, callbacks=2.0))
+    differing = {each.part: each.why for each in found if not each.agrees}
+    assert differing == {"step": Why.FEW, "train function": Why.FEW}
 
 
 def test_a_wait_that_the_split_has_not_is_inside_its_compute(tmp_path):

@@ -19,6 +19,13 @@ from keras_perf.trace.file.xplane import NoTraceError, find_traces, host_of, rea
 NUMBERS = st.integers(0, 2**63 - 1)
 
 
+def test_what_the_profiler_warns_of_is_a_note(tmp_path):
+    plane = BuiltPlane("/host:CPU").line("python", marker(0, 0, 9), marker(1, 10, 19))
+    file = write(tmp_path, plane)
+    file.write_bytes(file.read_bytes() + part(3, "Detected GPU events dropped"))
+    assert "The profiler said: Detected GPU events dropped" in str(kp.read_trace(file))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.binary(max_size=200))))
 def test_columns_are_what_was_encoded(events):

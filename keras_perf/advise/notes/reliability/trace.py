@@ -8,7 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.trace_agreement import Why
 
-OF_MEASURING = (Why.AGREES, Why.UNEVEN, Why.AHEAD, Why.PROFILER, Why.OTHER_STEPS)
+OF_MEASURING = (Why.AGREES, Why.UNEVEN, Why.FEW, Why.AHEAD, Why.PROFILER, Why.OTHER_STEPS)
 """What tells of the profiler and of when it ran: shown to whoever asks for details."""
 
 
