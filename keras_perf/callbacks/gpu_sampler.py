@@ -99,6 +99,10 @@ class GPUUtilizationSampler(ObservingCallback):
         if self._line is not None and (line := self._line.take()):
             print(f"Epoch {epoch + 1}: {line}")
 
+    def epoch_ends(self, *, validates: bool) -> None:
+        """From here on it is no training, whichever callback comes first."""
+        self.phase_begins(Phase.VALIDATION if validates else Phase.BETWEEN)
+
     def phase_begins(self, phase: Phase) -> None:
         """From here on it is this one."""
         if self._sampler is not None:

@@ -67,8 +67,11 @@ class GpuSampling:
             raise ValueError(f"phase must be 'training', 'validation' or 'between', got {phase!r}.")
         self._sampler.enter(Phase(phase))
 
-    def close(self) -> None:
-        """Ends the thread and writes what is left; in a forked child, nothing."""
+    def close(self, how: How = How.DONE) -> None:
+        """Ends the thread and writes what is left, and how the block has ended.
+
+        In a forked child, nothing.
+        """
         if os.getpid() != self._process:
             return
         with uninterrupted(PATIENCE_S), ExitStack() as opened:
@@ -77,7 +80,7 @@ class GpuSampling:
             if not self._failed:
                 self._try(self._write)
             if not self._failed:
-                self._try(lambda: self._describe(How.DONE))
+                self._try(lambda: self._describe(how))
 
     def _write_if_due(self) -> None:
         if not self._failed and time.monotonic() >= self._due:
@@ -143,5 +146,7 @@ def sample_gpus(
     sampling = GpuSampling(writable_log_dir(log_dir), sampling_interval(interval_s))
     try:
         yield sampling
-    finally:
-        sampling.close()
+    except BaseException:
+        sampling.close(How.RAISED)
+        raise
+    sampling.close()

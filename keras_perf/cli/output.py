@@ -18,7 +18,8 @@ CLOSED_PIPE = 141
 
 def complain(text: str) -> None:
     """One line for whoever watches, not for who reads the output; whatever the names in it."""
-    print(visible(text), file=sys.stderr)
+    if sys.stderr is not None:
+        print(visible(text), file=sys.stderr)
 
 
 def told_on(stream: TextIO, text: str) -> None:

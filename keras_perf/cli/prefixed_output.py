@@ -27,12 +27,26 @@ class SharedOutput:
         left = memoryview(piece)
         with self._lock:
             while left:
-                taken = self._stream.write(left)
+                taken = self._taken(left)
                 if not taken:
-                    # A terminal or pipe that does not block, and is full.
                     time.sleep(FULL_S)
-                left = left[taken or 0 :]
+                left = left[taken:]
+            while not self._flushed():
+                time.sleep(FULL_S)
+
+    def _taken(self, piece: memoryview) -> int:
+        """How much is; a terminal or pipe that does not block takes nothing while it is full."""
+        try:
+            return self._stream.write(piece) or 0
+        except BlockingIOError as full:
+            return full.characters_written
+
+    def _flushed(self) -> bool:
+        try:
             self._stream.flush()
+        except BlockingIOError:
+            return False
+        return True
 
 
 class PrefixedOutput:

@@ -64,10 +64,13 @@ def run_cell(shell: Any, line: str, cell: str) -> Any:
     try:
         return _value_of(shell, cell)
     finally:
-        waiting.remove()
-        observed.remove()
-        if not options.quiet:
-            _show(observed)
+        try:
+            waiting.remove()
+            observed.remove()
+            if not options.quiet:
+                _show(observed)
+        except Exception as error:  # noqa: BLE001  what the cell raises or tells stands
+            _say(f"the diagnosis cannot be shown: {type(error).__name__}: {error}")
 
 
 def _value_of(shell: Any, cell: str) -> Any:

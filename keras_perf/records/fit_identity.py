@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timezone
 
 from keras_perf.records.text.visible import visible_record
@@ -77,8 +77,11 @@ class FitIdentity:
         """The record that `to_json` wrote, with visible names; None if that is damaged."""
         try:
             known = visible_record(json.loads(text))
-            found = cls(**known) if isinstance(known, dict) else None
-        except (ValueError, TypeError, RecursionError):
+            names = {each.name for each in fields(cls)}
+            # A newer version may tell more.
+            told = {name: known[name] for name in names & known.keys()}
+            found = cls(**told)
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return None
         return found if found is not None and found._is_possible() else None
 

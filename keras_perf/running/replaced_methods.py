@@ -29,6 +29,7 @@ class ReplacedMethods(ABC):
         self._say, self._process = say, os.getpid()
         self._keras: Any = None
         self._wrappers: dict[str, Any] = {}
+        self._before: dict[str, Any] = {}
         self.not_observed: dict[str, int] = {}
 
     def install(self, keras: ModuleType) -> None:
@@ -37,6 +38,8 @@ class ReplacedMethods(ABC):
             for name in self.names:
                 original = getattr(keras.Model, name)
                 self._wrappers[name] = self._around(original, inspect.signature(original))
+            own = vars(keras.Model)
+            self._before = {name: own[name] for name in self.names if name in own}
             for name, wrapper in self._wrappers.items():
                 setattr(keras.Model, name, wrapper)
             self._keras = keras
@@ -47,8 +50,11 @@ class ReplacedMethods(ABC):
         """Leaves each as it was, unless somebody else has put theirs there."""
         for name, wrapper in self._wrappers.items():
             if self._keras is not None and vars(self._keras.Model).get(name) is wrapper:
-                # Keras's own is inherited.
-                delattr(self._keras.Model, name)
+                if name in self._before:
+                    setattr(self._keras.Model, name, self._before[name])
+                else:
+                    # Keras's own is inherited.
+                    delattr(self._keras.Model, name)
         self._keras = None
 
     @abstractmethod

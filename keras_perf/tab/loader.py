@@ -6,7 +6,7 @@ import logging
 
 from tensorboard.plugins import base_plugin
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = logging.getLogger("keras_perf")
 
 
 class PerformanceLoader(base_plugin.TBLoader):  # type: ignore[misc]

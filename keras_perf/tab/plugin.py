@@ -25,7 +25,7 @@ from keras_perf.tab.log_dirs import log_dirs
 from keras_perf.tab.read_run import ReadRun
 from keras_perf.tab.shown_runs import ShownRuns, UnknownRunError
 
-LOGGER = logging.getLogger(__name__)
+LOGGER = logging.getLogger("keras_perf")
 
 MOST_COMPARED = 8
 """Runs on one page; all of them are in the table."""

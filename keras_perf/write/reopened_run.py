@@ -36,7 +36,7 @@ class ReopenedRun:
     ) -> None:
         self._folder, self._clock = os.path.join(log_dir, run), clock
         self._plots = PlottedTags()
-        self._path = ""
+        self._path, self._remote = "", b""
 
     def write(self, step: int, scalars: Mapping[str, float], context: Mapping[str, Any]) -> None:
         """Scalars at one step, and the facts of the run, of which the newest count.
@@ -72,7 +72,9 @@ class ReopenedRun:
         """To the end of the file: TensorBoard's own files cannot, where TensorFlow is not there."""
         path = any_path(self._path)
         if isinstance(path, RemotePath):
-            path.write_bytes((path.read_bytes() if path.exists() else b"") + content)
+            # A store that does not answer may say that it has no such file.
+            self._remote += content
+            path.write_bytes(self._remote)
             return
         with path.open("ab") as file:
             file.write(content)

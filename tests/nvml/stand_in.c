@@ -212,6 +212,11 @@ int nvmlDeviceGetCurrentClocksEventReasons(device_t *d, u64 *reasons) {
     BEGIN_OF(d); WHOLE_ONLY(d); *reasons = d->reasons; return SUCCESS;
 }
 
+/* The same, as drivers before 535 have it. */
+int nvmlDeviceGetCurrentClocksThrottleReasons(device_t *d, u64 *reasons) {
+    BEGIN_OF(d); WHOLE_ONLY(d); *reasons = d->reasons; return SUCCESS;
+}
+
 #define NUMBER(function, field)                                 \
     int function(device_t *d, unsigned *value) {                \
         BEGIN_OF(d); WHOLE_ONLY(d); *value = d->field; return SUCCESS; \

@@ -36,6 +36,7 @@ def first_sample(nvml) -> dict[str, object]:
         ("nvmlDeviceGetUUID", set()),
         ("nvmlDeviceGetSamples", set()),
         ("nvmlDeviceGetPersistenceMode", set()),
+        ("nvmlDeviceGetCurrentClocksEventReasons", set()),
         ("nvmlDeviceGetPowerUsage", {"gpu/0/power_w"}),
     ],
 )

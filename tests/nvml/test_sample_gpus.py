@@ -14,6 +14,8 @@ from stand_in import CUDA_VARIABLE
 import keras_perf as kp
 from keras_perf.callbacks import sample_gpus as sampling
 from keras_perf.observers.sensors import backoff
+from keras_perf.read.fits import fits_of
+from keras_perf.records.run.ending import How
 from keras_perf.write.run_writer import RunWriter
 
 GPU_IS_LOST = 15
@@ -161,6 +163,17 @@ def test_figures_are_not_written_before_everything_has_started(nvml, tmp_path, s
         time.sleep(0.05)
     assert said() == []
     assert "gpu/0/utilization_pct" in tags(tmp_path)
+
+
+def test_how_a_loop_has_ended_is_kept(nvml, tmp_path):
+    nvml.add("GPU-1")
+    with pytest.raises(RuntimeError), kp.sample_gpus(tmp_path / "raises", interval_s=0.01):
+        raise RuntimeError("theirs")
+    with kp.sample_gpus(tmp_path / "ends", interval_s=0.01):
+        pass
+    for name, how in (("raises", How.RAISED), ("ends", How.DONE)):
+        [[*_, fit]] = fits_of(tmp_path / name).values()
+        assert fit.facts.ending.how is how
 
 
 def test_a_loop_that_raises_leaves_nothing_behind(nvml, tmp_path):

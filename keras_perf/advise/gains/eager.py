@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Change, on_compute
 from keras_perf.advise.situation import Situation
+from keras_perf.analyse.hardware.gpu_busy import busy_share
 from keras_perf.records.run.library import on_jax
 
 MOSTLY_PYTHON_CORES = 1.3
@@ -29,8 +30,7 @@ def share_of_operations(situation: Situation) -> float | None:
     """
     summary = situation.summary
     if situation.model.on_gpu:
-        utilized = summary.sensors.get("gpu/0/utilization_pct")
-        return None if utilized is None else min(1.0, utilized / 100)
+        return busy_share(summary)
     operations, python = (summary.trace.get(name) for name in ("execution_ms", "python_ms"))
     if operations is None or not python:
         return None

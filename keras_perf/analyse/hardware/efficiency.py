@@ -141,7 +141,10 @@ def _seconds_at(peak: Peak, flops: Mapping[str, float], summary: Summary) -> flo
 
 
 def _per_epoch(summary: Summary, rates: Rates) -> dict[str, Any]:
-    joules = sum(usual_of_gpus(summary, "energy_per_step_j").values()) or None
+    # Of several workers each samples its own machine's, and the steps are of all.
+    alone = summary.facts.settings.workers <= 1
+    each = usual_of_gpus(summary, "energy_per_step_j") if alone else {}
+    joules = sum(each.values()) or None
     steps = summary.facts.length.epoch_steps
     found: dict[str, Any] = {"joules_per_step": joules}
     if not steps:

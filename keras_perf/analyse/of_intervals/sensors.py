@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from keras_perf.records.metrics.all_metrics import STEP_MS, STEPS
 from keras_perf.records.run.run_facts import RunFacts
 
 _GPU = "gpu/"
@@ -27,7 +28,8 @@ def points_by_tag(scalars: pd.DataFrame, facts: RunFacts) -> dict[str, pd.DataFr
 
 def mean_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     """Means of what was sampled of GPUs and host, by tag."""
-    return {tag: _over_time(p) for tag, p in by_tag.items() if tag.startswith(_SENSED)}
+    trained = _trained_ms(by_tag)
+    return {tag: _over_time(p, trained) for tag, p in by_tag.items() if tag.startswith(_SENSED)}
 
 
 def usual_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
@@ -44,15 +46,29 @@ def usual_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     }
 
 
-def _over_time(points: pd.DataFrame) -> float:
-    """Mean of a sensor, each point weighted by the time it stands for.
+def _trained_ms(by_tag: Mapping[str, pd.DataFrame]) -> dict[int, float]:
+    """What the steps of each interval took, by its last step."""
+    steps, each = by_tag.get(STEPS), by_tag.get(STEP_MS)
+    if steps is None or each is None:
+        return {}
+    joined = steps.merge(each, on="step")
+    return dict(zip(joined["step"], joined["value_x"] * joined["value_y"], strict=True))
 
-    The first one stands for the time since training began, with tracing and warm-up, and counts
-    only where there is no other.
+
+def _over_time(points: pd.DataFrame, trained_ms: Mapping[int, float]) -> float:
+    """Mean of a sensor, each point weighted by the steps that it stands for.
+
+    What lies between two of them, such as a validation, was not sampled for it. The first one
+    stands for the time since training began, with tracing and warm-up, and counts only where there
+    is no other. Where nobody has timed steps, as beside a program of another library, the time
+    between points counts.
     """
     values = points["value"].to_numpy(dtype=float)
     if len(values) == 1:
         return float(values[0])
+    known = points["step"].map(trained_ms).fillna(0.0).to_numpy(dtype=float)[1:]
+    if known.sum() > 0:
+        return float(np.average(values[1:], weights=known))
     # A clock that is set back gives no point less weight than none.
     stood_for = np.diff(points["wall_time"].to_numpy(dtype=float)).clip(min=0.0) + 1e-9
     return float(np.average(values[1:], weights=stood_for))

@@ -43,6 +43,10 @@ class Source(ABC):
         """Gives back what it holds."""
 
 
+_POWER_CAP, _THERMAL, _POWER_BRAKE, _HARDWARE = 0x04, 0x20 | 0x40, 0x80, 0x08
+"""`nvmlClocksEventReason…` of nvml.h."""
+
+
 class Question(NamedTuple):
     """A call of pynvml without a memory of its own."""
 
@@ -53,15 +57,12 @@ class Question(NamedTuple):
 
 
 def _throttled(nvml: Any, handle: Any) -> Sequence[float]:
-    reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
-    thermal = nvml.nvmlClocksEventReasonSwThermalSlowdown
-    thermal |= nvml.nvmlClocksEventReasonHwThermalSlowdown
-    masks = (
-        nvml.nvmlClocksEventReasonSwPowerCap,
-        thermal,
-        nvml.nvmlClocksEventReasonHwPowerBrakeSlowdown,
-        nvml.nvmlClocksEventReasonHwSlowdown,
-    )
+    """Drivers and bindings before 535 have the same by another name."""
+    try:
+        reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+    except absent(nvml):
+        reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+    masks = _POWER_CAP, _THERMAL, _POWER_BRAKE, _HARDWARE
     return [100.0 * bool(reasons & mask) for mask in masks]
 
 

@@ -16,6 +16,7 @@ from keras_perf.backends import on_tensorflow
 from keras_perf.observers import gpu_and_host
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError
+from keras_perf.records.phase import Phase
 
 
 class ScriptedGpu:
@@ -68,11 +69,39 @@ class Slow(keras.callbacks.Callback):
         time.sleep(0.004)
 
 
-def fit(log_dir, *callbacks, **arguments):
+def fit(log_dir, *callbacks, first=None, **arguments):
     ours = [kp.GPUUtilizationSampler(log_dir, interval_s=0.01), kp.StepGapDetector(log_dir)]
     options = {"verbose": 0, "shuffle": False} | arguments
-    programs.model().fit(programs.dataset(300), callbacks=[Slow(), *ours, *callbacks], **options)
+    programs.model().fit(
+        programs.dataset(300), callbacks=[first or Slow(), *ours, *callbacks], **options
+    )
     return kp.load_scalars(log_dir)
+
+
+class Saves(keras.callbacks.Callback):
+    """At an epoch's end, before the sampler's own hook; keeps which phase that was."""
+
+    def __init__(self, entered) -> None:
+        super().__init__()
+        self.entered, self.phases = entered, []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.phases.append(self.entered[-1])
+
+
+@pytest.mark.parametrize("validates", [False, True])
+def test_what_other_callbacks_do_at_an_epoch_s_end_is_no_training(
+    scripted, tmp_path, monkeypatch, validates
+):
+    entered, enter = [], gpu_and_host.GpuHostSampler.enter
+    monkeypatch.setattr(
+        gpu_and_host.GpuHostSampler,
+        "enter",
+        lambda s, phase: (entered.append(phase), enter(s, phase)),
+    )
+    saves = Saves(entered)
+    fit(tmp_path, epochs=2, validation_data=programs.dataset(3) if validates else None, first=saves)
+    assert saves.phases == [Phase.BETWEEN] * 2
 
 
 def test_figures_stand_at_the_steps_of_training(scripted, tmp_path):

@@ -121,6 +121,13 @@ def test_energy_and_time_of_an_epoch_have_their_prices():
     assert found.time_price_per_epoch == pytest.approx(0.02)
 
 
+def test_energy_of_one_of_several_workers_is_not_that_of_their_steps():
+    sensors = {"gpu/0/energy_per_step_j": 3.0}
+    found = of(sensors=sensors, epoch_steps=1000, workers=4, rates=Rates(price_per_kwh=0.5))
+    assert (found.joules_per_step, found.joules_per_epoch) == (None, None)
+    assert found.energy_price_per_epoch is None
+
+
 def test_an_interval_with_a_trial_in_it_tells_neither_of_energy_nor_of_traffic():
     means = {"gpu/0/energy_per_step_j": 3.0, "gpu/0/dram_bandwidth_pct": 10.0}
     usual = {"gpu/0/energy_per_step_j": 2.0, "gpu/0/dram_bandwidth_pct": 25.0}

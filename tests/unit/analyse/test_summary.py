@@ -80,6 +80,19 @@ def test_sensors_are_means_of_what_was_sampled():
     assert found.steps == 10
 
 
+def test_sensors_weigh_as_long_as_the_steps_that_they_stand_for():
+    """The last point comes after a validation of a minute, and its interval was short."""
+    sensed = [
+        (number, {**point(number, 100, 4.0, compute=4.0)[1], "host/cpu_pct": 90.0})
+        for number in (100, 200, 300)
+    ]
+    tail = (303, {**point(303, 3, 4.0, compute=4.0)[1], "host/cpu_pct": 30.0})
+    scalars = frame(*sensed, tail)
+    scalars.loc[scalars["step"] == 303, "wall_time"] += 60.0
+    found = summarize(scalars, facts_of({}))
+    assert found.sensors["host/cpu_pct"] == pytest.approx((200 * 90 + 3 * 30) / 203)
+
+
 def test_an_interval_without_its_number_of_steps_does_not_count():
     found = summary_of(point(10, 10, 4.0, compute=4.0), (20, {"perf/step_time_ms": 99.0}))
     assert (found.steps, found.step_ms) == (10, 4.0)

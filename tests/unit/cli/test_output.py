@@ -14,7 +14,7 @@ from hand_built import stage, write_fit
 import keras_perf
 from keras_perf.cli import main as command
 from keras_perf.cli.main import main
-from keras_perf.cli.output import readable_output
+from keras_perf.cli.output import complain, readable_output
 from keras_perf.read import file_content
 from keras_perf.records.text.plain_characters import PLAIN
 from keras_perf.report.diagnosis import diagnose
@@ -27,6 +27,12 @@ def log_dirs(tmp_path):
     for name, step_ms in {"a": 4.0, "b×": 2.0}.items():
         write_fit(tmp_path / name, step_ms=step_ms, context={"stages": [stage("Map", 1.0)]})
     return [str(tmp_path / name) for name in ("a", "b×")]
+
+
+def test_without_a_place_for_messages_none_is_among_the_output(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    complain("lost")
+    assert capsys.readouterr().out == ""
 
 
 # -- characters --------------------------------------------------------------------------

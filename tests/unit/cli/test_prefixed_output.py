@@ -53,3 +53,24 @@ def test_lines_of_two_workers_stay_whole_on_a_stream_that_takes_parts():
         own = [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
         assert own == [f"line {number} and its end" for number in range(40)]
     assert len(lines) == 80
+
+
+def test_a_full_pipe_that_does_not_block_is_waited_for():
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    lines = [f"line {number:06}\n".encode() for number in range(20_000)]
+    taken = bytearray()
+
+    def reads():
+        while piece := os.read(read, 4096):
+            taken.extend(piece)
+
+    with os.fdopen(write, "wb") as stream:
+        shared = SharedOutput(stream)
+        reader = threading.Timer(0.2, reads)
+        reader.start()
+        for line in lines:
+            shared.write(line)
+    reader.join(30)
+    os.close(read)
+    assert bytes(taken) == b"".join(lines)

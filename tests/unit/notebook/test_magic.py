@@ -107,6 +107,19 @@ def test_a_cell_that_raises_shows_the_diagnosis_and_raises(shell, shown):
     assert len(shown) == 1
 
 
+def test_a_diagnosis_that_fails_keeps_neither_a_value_nor_an_exception(
+    shell, shown, capsys, monkeypatch
+):
+    def fails(observed):
+        raise KeyError("ours")
+
+    monkeypatch.setattr("keras_perf.running.last_words.reports_of", fails)
+    assert shell.run_cell_magic("keras_perf", "", CELL + "6 * 7") == 42
+    assert "cannot be shown: KeyError" in capsys.readouterr().out
+    with pytest.raises(ZeroDivisionError):
+        shell.run_cell_magic("keras_perf", "", CELL + "1 / 0")
+
+
 def test_without_a_fit_it_says_so_and_quiet_says_nothing(shell, shown, capsys):
     assert shell.run_cell_magic("keras_perf", "", "x = 1") is None
     assert "called no Model.fit" in capsys.readouterr().out

@@ -244,6 +244,15 @@ def test_a_fit_that_another_s_calls_runs_as_it_is_after_the_end(watched):
     assert watched.made == watched.said == []
 
 
+def test_a_fit_that_another_library_had_put_there_is_put_back(watched):
+    watched.fits.remove()
+    watched.keras.Model.fit = theirs = lambda self, *given: ("theirs", *given)
+    watched.fits.install(watched.keras)
+    assert watched.keras.Model.fit is not theirs
+    watched.fits.remove()
+    assert watched.keras.Model.fit is theirs
+
+
 @pytest.mark.timeout(20)
 def test_a_link_that_leads_nowhere_is_no_log_directory(watched):
     watched.folder.symlink_to("missing")

@@ -22,6 +22,17 @@ def test_what_is_written_later_is_in_the_same_file(tmp_path):
     assert (fit.identity.sequence, fit.identity.started) == (1, 100.0)
 
 
+def test_what_a_store_does_not_tell_of_is_not_lost(monkeypatch):
+    run = ReopenedRun("memory://reopened", clock=lambda: 100.0)
+    run.write(1, {"evaluate/step_time_ms": 4.0}, {})
+    # Of a store that is out of reach for a moment.
+    monkeypatch.setattr("keras_perf.files.remote_path.RemotePath.exists", lambda path: False)
+    run.write(2, {"evaluate/step_time_ms": 8.0}, {})
+    monkeypatch.undo()
+    [fit] = fits_of("memory://reopened")["perf"]
+    assert list(fit.scalars["value"]) == [4.0, 8.0]
+
+
 def test_it_takes_the_next_sequence(tmp_path):
     RunWriter(str(tmp_path)).close()
     ReopenedRun(str(tmp_path)).write(1, {}, {})

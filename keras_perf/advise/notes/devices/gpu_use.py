@@ -8,6 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
+from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
 IDLE_PCT = 5.0
@@ -20,6 +21,12 @@ HALF_BUSY_PCT = 50.0
 
 DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
 """Where nobody has chosen one."""
+
+_ON_TENSORFLOW = "Build and compile the model within tf.distribute.MirroredStrategy().scope()"
+_ON_JAX = (
+    "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the model "
+    "is built"
+)
 
 INSTALL = "python -m pip install 'tensorflow[and-cuda]'"
 
@@ -37,9 +44,9 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     yield from _model_on_the_cpu(use)
     if alone := idle_beside(summary):
         idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {listed(alone)} are"
+        remedy = _ON_JAX if on_jax(summary.facts) else _ON_TENSORFLOW
         yield (
-            f"{idle} idle while another one trains. Build and compile the model within "
-            "tf.distribute.MirroredStrategy().scope(), which divides each batch among them: "
+            f"{idle} idle while another one trains. {remedy}, which divides each batch among them: "
             "enlarge the batch by their number."
         )
     for index, others, mib in _shared(summary):

@@ -340,6 +340,12 @@ def test_a_gpus_utilization_tells_what_its_operations_take_of_an_eager_step():
     assert "operations_share" not in on_a_gpu(disable_run_eagerly, run_eagerly=True).evidence
 
 
+def test_a_gpu_that_others_compute_on_tells_nothing_of_an_eager_step():
+    sensors = {"gpu/0/utilization_pct": 98.0, "gpu/0/other_processes": 1.0}
+    advice = on_a_gpu(disable_run_eagerly, sensors=sensors, run_eagerly=True)
+    assert "operations_share" not in advice.evidence
+
+
 @pytest.mark.parametrize("context", [{}, {"run_eagerly": False}])
 def test_a_compiled_train_step_is_left_alone(context):
     assert disable_run_eagerly(situation(compute=10.0, context=context)) is None

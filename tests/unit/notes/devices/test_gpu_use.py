@@ -182,6 +182,12 @@ def test_one_of_two_gpus_used_alone_is_named_from_the_facts():
     assert "tf.distribute.MirroredStrategy()" in said
 
 
+def test_on_jax_the_remedy_is_keras_s_own():
+    (said,) = alerts(**TWO, versions={"jax": "0.10.2"})
+    assert "keras.distribution.DataParallel()" in said
+    assert "tf.distribute" not in said
+
+
 def test_idle_gpus_are_named_as_they_were_sampled():
     busy = {"gpu/0/utilization_pct": 95.0}
     (said,) = alerts(

@@ -145,6 +145,8 @@ RECORD = FitIdentity("3fa2c1", 7, 1e9, "host", 4711, "train.py")
 
 def test_an_identity_is_read_as_it_was_written():
     assert FitIdentity.from_json(RECORD.to_json()) == RECORD
+    newer = json.dumps(json.loads(RECORD.to_json()) | {"container": "a"})
+    assert FitIdentity.from_json(newer) == RECORD
 
 
 @given(
