@@ -16,7 +16,14 @@ MEASURABLE_EXECUTIONS = 3
 """In a stretch of fewer the input wait cannot be told from the iterator's gap times."""
 
 INTERVAL_S = 0.5
-"""Seconds of training between two points."""
+"""Seconds of training between two points, at first."""
+
+MANY_POINTS = 10_000
+"""After each so many the time between two is doubled, to LONG_INTERVAL_S: what a training of ten
+days has written is read at its end, in the same process."""
+
+LONG_INTERVAL_S = 8.0
+"""Who asks for a capture in a running training waits no longer."""
 
 _STEADY = Kind.STEADY
 
@@ -55,7 +62,7 @@ class Pace:
         self._holds_steady = False
         self._interval_ns = round(INTERVAL_S * 1e9)
         self._interval_begin = now
-        self._interval_measured = False
+        self._interval_measured, self._points = False, 0
         self.usual_length(steps_per_execution)
 
     def usual_length(self, steps: int) -> None:
@@ -124,3 +131,6 @@ class Pace:
     def begin_interval(self, now: int) -> None:
         """An interval is over, and another begins."""
         self._interval_begin, self._interval_measured = now, False
+        self._points += 1
+        if self._points % MANY_POINTS == 0 and self._interval_ns < LONG_INTERVAL_S * 1e9:
+            self._interval_ns *= 2

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
 from keras_perf.observers.sensors.backoff import Backoff
 from keras_perf.observers.sensors.sensor import Reader, SensorError, Values
+
+TOLD_AGAIN_S = 600.0
+"""A failure so long after the one before is another one; pauses between tries are shorter."""
 
 
 class PersistentReader:
@@ -15,7 +19,7 @@ class PersistentReader:
     Arguments:
         reader: open.
         reopen: gives the next one, or raises SensorError.
-        tell: told of the first failure, and of no other.
+        tell: told of a failure, and of no other soon after one.
         clock: monotonic seconds.
     """
 
@@ -28,7 +32,7 @@ class PersistentReader:
     ) -> None:
         self._reader: Reader | None = reader
         self._reopen, self._tell, self._clock = reopen, tell, clock
-        self._told = False
+        self._told_at = -math.inf
         self._backoff = Backoff()
 
     def read(self) -> Values:
@@ -48,9 +52,10 @@ class PersistentReader:
     def _fails(self, error: SensorError) -> None:
         self.close()
         self._backoff.fails(self._clock())
-        if not self._told:
-            self._told = True
+        if self._clock() - self._told_at > TOLD_AGAIN_S:
             self._tell(error)
+        # While it stays away nothing is new.
+        self._told_at = self._clock()
 
     def close(self) -> None:
         """Closes the sensor; safe to call twice."""

@@ -113,6 +113,11 @@ class BackgroundSampler:
             self._thread.join(PATIENCE_S)
         if not self._thread.is_alive():
             self._close()
+        elif self._readers:
+            self._warn(
+                f"keras_perf: a sensor did not answer within {PATIENCE_S:g} s: its figures are "
+                "missing since then. A driver may hang: see nvidia-smi and dmesg."
+            )
 
     def _close(self) -> None:
         while self._readers:

@@ -37,7 +37,7 @@ STEP_METRICS = (
         "their next batch.",
         "Needs tf.data's autotune (its default), or such workers and one step per execution; "
         "absent without, and then inside compute. With several steps per execution, what computing "
-        "hides of a late batch is an upper bound.",
+        "hides of a late batch is the median of the executions.",
     ),
     Metric(
         "perf/compute_ms",

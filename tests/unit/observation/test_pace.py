@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from keras_perf.observation.listener import Plan
-from keras_perf.observation.warmup_and_intervals import WARMUP_STEPS, Pace
+from keras_perf.observation.warmup_and_intervals import (
+    INTERVAL_S,
+    LONG_INTERVAL_S,
+    MANY_POINTS,
+    WARMUP_STEPS,
+    Over,
+    Pace,
+)
 from keras_perf.records.execution import Kind
 
 
@@ -52,3 +59,19 @@ def test_epochs_of_three_executions_end_before_a_stretch_that_can_be_measured(ep
     pace = warm(4)
     pace.limit_stretch(epoch_steps, 0)
     assert pace.short_epochs is short
+
+
+def test_a_training_of_ten_days_has_no_more_points_than_can_be_read_at_its_end():
+    pace, now_s, points = warm(), 0.0, 0
+    pace.limit_stretch(None, 0)
+    run(pace, Kind.STEADY)
+    pace.end_stretch(holds=False)
+    while now_s < 10 * 24 * 3600:
+        # The next execution comes a quarter of a second later.
+        now_s += 0.25 if points < 2 * MANY_POINTS else LONG_INTERVAL_S / 4
+        if pace.over(round(now_s * 1e9)) is Over.INTERVAL:
+            pace.end_stretch(holds=False)
+            pace.begin_interval(round(now_s * 1e9))
+            points += 1
+    assert 10 * 24 * 3600 / LONG_INTERVAL_S < points + MANY_POINTS < 20 * MANY_POINTS
+    assert INTERVAL_S == 0.5

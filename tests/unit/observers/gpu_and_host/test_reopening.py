@@ -82,6 +82,16 @@ def test_once_it_answers_again_its_values_are_there(bench):
     assert len(bench.told) == 1
 
 
+def test_a_failure_long_after_it_has_answered_again_is_said_too(bench):
+    bench.first.failing, bench.gone = "lost", False
+    bench.reader.read()
+    bench.now = 3 * 24 * 3600.0
+    bench.reader.read()
+    bench.second.failing = "lost again"
+    bench.reader.read()
+    assert [str(error) for error in bench.told] == ["lost", "lost again"]
+
+
 def test_closing_closes_what_is_open(bench):
     bench.reader.close()
     bench.reader.close()

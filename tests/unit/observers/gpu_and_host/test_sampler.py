@@ -240,11 +240,14 @@ def test_a_sensor_that_hangs_does_not_hold_up_stop_and_is_closed_once_it_returns
         def close(self):
             closed.set()
 
-    sampler = BackgroundSampler([Hanging()], 0.001, print)
+    said = []
+    sampler = BackgroundSampler([Hanging()], 0.001, said.append)
     sampler.start()
     assert read.wait(timeout=30)
     sampler.stop()
     assert not closed.is_set()
+    [line] = said
+    assert "did not answer within" in line
     answer.set()
     assert closed.wait(timeout=30)
     sampler._thread.join(timeout=30)
