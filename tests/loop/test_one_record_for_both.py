@@ -167,6 +167,9 @@ def with_time(record):
     if isinstance(record, EpochGap):
         assert not record.iterator_ns
         record = record._replace(iterator_ns=None, validated_ns=0)
+    else:
+        # Of the CPU's clock, which no script turns.
+        record = record._replace(own_ns=0)
     return record._replace(owners=tuple((o, ns) for o, ns in record.owners if ns))
 
 

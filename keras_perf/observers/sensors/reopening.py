@@ -51,11 +51,12 @@ class PersistentReader:
 
     def _fails(self, error: SensorError) -> None:
         self.close()
-        self._backoff.fails(self._clock())
-        if self._clock() - self._told_at > TOLD_AGAIN_S:
+        now = self._clock()
+        self._backoff.fails(now)
+        if now - self._told_at > TOLD_AGAIN_S:
             self._tell(error)
         # While it stays away nothing is new.
-        self._told_at = self._clock()
+        self._told_at = now
 
     def close(self) -> None:
         """Closes the sensor; safe to call twice."""
