@@ -45,9 +45,8 @@ def gpu_devices() -> list[Any]:
 
 
 def gpus() -> Seen:
-    """By what CUDA shows JAX."""
-    chosen = tuple(int(device.local_hardware_id) for device in gpu_devices())
-    return Seen(max(chosen, default=-1) + 1, chosen)
+    """By what CUDA shows JAX, of which a process may have been given some."""
+    return Seen(None, tuple(int(device.local_hardware_id) for device in gpu_devices()))
 
 
 def training_gpus() -> list[dict[str, Any]]:

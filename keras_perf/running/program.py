@@ -133,7 +133,9 @@ def _found(program: Program) -> tuple[ModuleSpec, CodeType]:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """None also where a package that it should be in does not exist."""
+    """None also where a package that it should be in does not exist, and of a relative name."""
+    if name.startswith("."):
+        return None
     try:
         return importlib.util.find_spec(name)
     except ModuleNotFoundError as error:

@@ -56,6 +56,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def __init__(self, context: base_plugin.TBContext) -> None:
         super().__init__(context)
         self._runs = ShownRuns(log_dirs(context.logdir, context.flags))
+        self._told = set[str]()
 
     def get_plugin_apps(self) -> Mapping[str, Any]:
         """Route → application."""
@@ -95,7 +96,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
         except Exception as error:
-            LOGGER.warning("The page of %s cannot be made.", names, exc_info=True)
+            self._tell_once(f"The page of {names} cannot be made", error)
             why = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             return _answer(f"The run cannot be read: {why}", "text/plain", 500)
 
@@ -143,12 +144,20 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             try:
                 reports.append(self._runs.report(run.name))
                 places.append((reports[-1].summary.facts.calls_only, run.place))
-            except Exception:
-                LOGGER.warning("%s is left out of the table.", run.name, exc_info=True)
+            except Exception as error:
+                self._tell_once(f"{run.name} is left out of the table", error)
         if not reports:
             return _answer("There is no run that can be read.", "text/plain", 404)
         first = reports[places.index(min(places))]
         return _drawn(side_by_side(reports, first))
+
+
+    def _tell_once(self, what: str, error: Exception) -> None:
+        """A page that is open asks again every few seconds."""
+        line = f"{what}: {type(error).__name__}: {error}"
+        if line not in self._told:
+            self._told.add(line)
+            LOGGER.warning("%s", line, exc_info=error)
 
 
 def _drawn(part: Element | None) -> wrappers.Response:

@@ -119,6 +119,7 @@ def test_what_ends_at_once_ends_at_once(folder, does, code):
         ("elsewhere", "holds none"),
         ("-m", "-m needs a MODULE"),
         ("-m package.nothing", "got 'package.nothing'"),
+        ("-m .program", "got '.program'"),
         ("--profile-steps 5:3 program.py", "A must be below B"),
         ("--profile-steps 5 program.py", "must be A:B"),
         ("--html nowhere/x.html program.py", "FILE of --html must be writable"),

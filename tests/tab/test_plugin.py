@@ -106,7 +106,9 @@ def test_reports_are_given_up_when_they_hold_many_scalars(tab, runs, monkeypatch
 
 
 @pytest.mark.parametrize("breaks", [FileNotFoundError("gone"), KeyError("odd")])
-def test_a_run_that_cannot_be_read_leaves_the_others_in_the_table(tab, runs, monkeypatch, breaks):
+def test_a_run_that_cannot_be_read_leaves_the_others_in_the_table(
+    tab, runs, monkeypatch, caplog, breaks
+):
     report_of = shown_runs.report_of
 
     def of_all_but_one(log_dir, training):
@@ -123,6 +125,12 @@ def test_a_run_that_cannot_be_read_leaves_the_others_in_the_table(tab, runs, mon
     page = ask("/page", run="bad")
     assert page.status_code == 500
     assert breaks.args[0] in page.text
+    # A page that is open for a day asks thousands of times.
+    for _ in range(3):
+        ask("/page", run="bad")
+        ask("/table")
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == len(set(lines)) == 2
 
 
 def test_a_run_in_a_folder_with_the_name_of_runs_is_told_from_the_one_above(tab, runs):

@@ -23,8 +23,8 @@ class CudaError(Exception):
 class Seen(NamedTuple):
     """What a framework in this process says."""
 
-    visible: int
-    """How many GPUs CUDA shows it."""
+    visible: int | None
+    """How many GPUs CUDA shows it; None where it knows only its own."""
     chosen: tuple[int, ...]
     """Which of these it uses, in its own order."""
 
@@ -94,7 +94,7 @@ def select(
             found[number] = bare[shown[place]]
         else:
             missing.append(f"gpu/{number}")
-    if seen is not None and seen.visible != len(shown):
+    if seen is not None and seen.visible not in (None, len(shown)):
         doubt = (
             f"the framework sees {seen.visible} GPUs where CUDA now shows {len(shown)}: figures "
             "may stand under another GPU's number"

@@ -24,6 +24,7 @@ def test_the_frameworks_choice_is_of_what_cuda_shows_it():
     shown = shows("c", "b", "a")
     assert select(LISTED, Seen(3, (2, 0)), shown) == ({0: "GPU-a", 1: "MIG-c"}, "")
     assert select(LISTED, Seen(3, ()), shown) == ({}, "")
+    assert select(LISTED, Seen(None, (1,)), shown) == ({0: "GPU-b"}, "")
 
 
 def test_a_gpu_that_nvml_does_not_list_keeps_its_number_and_is_named():
