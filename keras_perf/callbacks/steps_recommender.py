@@ -111,7 +111,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         if refusal is not None:
             self._refuse(refusal)
         elif self.apply and known is not None and known.evidence and model is observation.model:
-            self._finished = True
+            # Of a fit with longer epochs it would be applied in none of these.
+            whole = observation.epoch_steps or known.steps_per_execution
+            self._finished = known.steps_per_execution <= whole
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of the present length, and of trials."""

@@ -106,10 +106,11 @@ def _timed(execute: Callable[[int], None], n: int, executions: int) -> float:
 def _check(model: keras.Model, dataset: Any) -> None:
     check_dataset(dataset)
     check_compiled(model)
-    if model.run_eagerly:
+    if model.run_eagerly or tf.config.functions_run_eagerly():
+        how = "run_eagerly=True" if model.run_eagerly else "tf.config.run_functions_eagerly(True)"
         raise ValueError(
-            "model must not run eagerly, got run_eagerly=True, where steps_per_execution has "
-            "nothing to share. Compile without it."
+            f"model must not run eagerly, got {how}, where steps_per_execution has nothing to "
+            "share. Compile without it."
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.trials.train_functions.left_behind import CHANGES_TABLES
 from keras_perf.trials.train_functions.traced_step import TracedStep
@@ -112,14 +113,18 @@ def _copies(strategy: tf.distribute.Strategy, variables: Iterable[Any]) -> list[
 
 
 def _after(run: Callable[[], object], copies: list[tf.Variable]) -> list[bytes]:
-    """Digests of the copies' values after the run; the values are then put back."""
+    """Digests of the copies' values after the run; the values are then put back.
+
+    Ctrl-C meanwhile is answered when all of them are.
+    """
     values = [copy.numpy() for copy in copies]
     try:
         run()
         return [_digest(copy.numpy()) for copy in copies]
     finally:
-        for copy, value in zip(copies, values, strict=True):
-            copy.assign(value)
+        with uninterrupted():
+            for copy, value in zip(copies, values, strict=True):
+                copy.assign(value)
 
 
 def _digest(value: Any) -> bytes:

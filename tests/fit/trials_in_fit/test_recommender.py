@@ -120,6 +120,10 @@ def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(told, tmp_pat
     assert sum(e.steps == chosen for e in told) > 3
     assert recommender.recommendation.steps_per_execution == chosen
 
+    # Epochs in which it has no place tell nothing that was found in longer ones.
+    applied[0].fit(programs.dataset(20), verbose=0, shuffle=False, callbacks=[recommender])
+    assert recommender.recommendation.steps_per_execution == 1
+
 
 class Notes(programs.Diary):
     """The same with the logs."""

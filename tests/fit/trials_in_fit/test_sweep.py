@@ -87,6 +87,12 @@ def test_wrong_use_is_refused_in_words():
         sweep(programs.model(), programs.dataset(), ())
     with pytest.raises(ValueError, match="must not run eagerly"):
         sweep(programs.model(run_eagerly=True), programs.dataset())
+    tf.config.run_functions_eagerly(True)
+    try:
+        with pytest.raises(ValueError, match="must not run eagerly"):
+            sweep(programs.model(), programs.dataset())
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 class Counts(keras.Sequential):
