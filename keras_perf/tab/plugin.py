@@ -95,7 +95,7 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             return _drawn(page_content([self._runs.report(name) for name in names]))
         except UnknownRunError as error:
             return _answer(f"There is no run {error.args[0]!r} any more.", "text/plain", 404)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  the browser is told
             self._tell_once(f"The page of {names} cannot be made", error)
             why = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             return _answer(f"The run cannot be read: {why}", "text/plain", 500)
@@ -144,13 +144,12 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             try:
                 reports.append(self._runs.report(run.name))
                 places.append((reports[-1].summary.facts.calls_only, run.place))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  the others are told
                 self._tell_once(f"{run.name} is left out of the table", error)
         if not reports:
             return _answer("There is no run that can be read.", "text/plain", 404)
         first = reports[places.index(min(places))]
         return _drawn(side_by_side(reports, first))
-
 
     def _tell_once(self, what: str, error: Exception) -> None:
         """A page that is open asks again every few seconds."""

@@ -48,11 +48,10 @@ def test_what_a_thread_sleeps_is_not_its_own():
     time.sleep(0.05)
     slept = own.take()
     own.begin()
-    while time.thread_time_ns() % 5_000_000 < 4_000_000:
-        pass
-    while time.thread_time_ns() % 5_000_000 > 1_000_000:
+    enough = time.thread_time_ns() + 3_000_000
+    while time.thread_time_ns() < enough:
         pass
     worked = own.take()
     own.close()
     assert slept < time.perf_counter_ns() - begin - 50_000_000
-    assert worked > 500_000
+    assert worked >= 3_000_000
