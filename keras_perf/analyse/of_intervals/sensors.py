@@ -46,16 +46,17 @@ def usual_sensors(by_tag: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     }
 
 
-def _trained_ms(by_tag: Mapping[str, pd.DataFrame]) -> dict[int, float]:
-    """What the steps of each interval took, by its last step."""
+def _trained_ms(by_tag: Mapping[str, pd.DataFrame]) -> pd.Series:
+    """What all steps up to the last one of each interval took, by that step."""
     steps, each = by_tag.get(STEPS), by_tag.get(STEP_MS)
     if steps is None or each is None:
-        return {}
-    joined = steps.merge(each, on="step")
-    return dict(zip(joined["step"], joined["value_x"] * joined["value_y"], strict=True))
+        return pd.Series(dtype=float)
+    joined = steps.merge(each, on="step").sort_values("step")
+    took = joined["value_x"] * joined["value_y"]
+    return pd.Series(took.cumsum().to_numpy(), index=joined["step"].to_numpy())
 
 
-def _over_time(points: pd.DataFrame, trained_ms: Mapping[int, float]) -> float:
+def _over_time(points: pd.DataFrame, trained_ms: pd.Series) -> float:
     """Mean of a sensor, each point weighted by the steps that it stands for.
 
     What lies between two of them, such as a validation, was not sampled for it. The first one
@@ -66,7 +67,9 @@ def _over_time(points: pd.DataFrame, trained_ms: Mapping[int, float]) -> float:
     values = points["value"].to_numpy(dtype=float)
     if len(values) == 1:
         return float(values[0])
-    known = points["step"].map(trained_ms).fillna(0.0).to_numpy(dtype=float)[1:]
+    # Who samples may be an execution ahead of who times.
+    until = np.searchsorted(trained_ms.index, points["step"], side="right")
+    known = np.diff(np.append(0.0, trained_ms.to_numpy())[until]).clip(min=0.0)
     if known.sum() > 0:
         return float(np.average(values[1:], weights=known))
     # A clock that is set back gives no point less weight than none.

@@ -225,7 +225,7 @@ class FitObservation(Observation):
         self.step -= missing
         self.batch -= missing
         self.trials.epoch_ended(self.batch)
-        self.epoch_steps = self.batch
+        self.epoch_steps = self.epoch_steps if self.model.stop_training else self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.
         smaller = self.rows_differ is not False
         compiled = self.compiled_by_xla and smaller and not self._epochs_done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import keras
 import numpy as np
 import programs
 import pytest
@@ -64,3 +65,21 @@ def test_the_code_for_arrays_makes_the_batches_that_keras_makes(several):
     for x, y in batches:
         assert ((x["a"] if several else x) == y).all()
         assert not several or (x["b"] == -y).all()
+
+
+class Stops(keras.callbacks.Callback):
+    """In the middle of the third epoch."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.epoch == 2 and batch == 6:
+            self.model.stop_training = True
+
+
+def test_an_epoch_that_was_stopped_tells_nothing_of_the_others_length(tmp_path):
+    ours = kp.StepGapDetector(tmp_path)
+    data = programs.dataset(20)
+    programs.model().fit(data, epochs=5, verbose=0, shuffle=False, callbacks=[Stops(), ours])
+    assert kp.diagnose(tmp_path).summary.facts.length.epoch_steps == 20

@@ -12,10 +12,12 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.analyse.summary import summarize
 from keras_perf.backends import on_tensorflow
 from keras_perf.observers import gpu_and_host
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.sensors.sensor import AbsentError, SensorError
+from keras_perf.read.fits import fits_of
 from keras_perf.records.phase import Phase
 
 
@@ -76,6 +78,23 @@ def fit(log_dir, *callbacks, first=None, **arguments):
         programs.dataset(300), callbacks=[first or Slow(), *ours, *callbacks], **options
     )
     return kp.load_scalars(log_dir)
+
+
+def test_means_are_of_the_whole_training_though_another_callback_times_its_steps(
+    scripted, tmp_path
+):
+    """Its point of an interval is a step behind the sampler's."""
+
+    class Rests(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            time.sleep(0.004)
+            scripted.busy = 90.0 if batch < 400 else 10.0
+
+    gpu, gaps = kp.GPUUtilizationSampler(tmp_path, interval_s=0.01), kp.StepGapDetector(tmp_path)
+    data = programs.dataset(500)
+    programs.model().fit(data, verbose=0, shuffle=False, callbacks=[Rests(), gpu, gaps])
+    [[*_, fit]] = fits_of(tmp_path).values()
+    assert 50 < summarize(fit.scalars, fit.facts).sensors["gpu/0/utilization_pct"] < 90
 
 
 class Saves(keras.callbacks.Callback):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hand_built import facts_of, frame, point, stage
@@ -80,17 +81,21 @@ def test_sensors_are_means_of_what_was_sampled():
     assert found.steps == 10
 
 
+STEPS = [0, 100, 200, 300, 303]
+
+
 def test_sensors_weigh_as_long_as_the_steps_that_they_stand_for():
-    """The last point comes after a validation of a minute, and its interval was short."""
-    sensed = [
-        (number, {**point(number, 100, 4.0, compute=4.0)[1], "host/cpu_pct": 90.0})
-        for number in (100, 200, 300)
-    ]
-    tail = (303, {**point(303, 3, 4.0, compute=4.0)[1], "host/cpu_pct": 30.0})
-    scalars = frame(*sensed, tail)
-    scalars.loc[scalars["step"] == 303, "wall_time"] += 60.0
-    found = summarize(scalars, facts_of({}))
-    assert found.sensors["host/cpu_pct"] == pytest.approx((200 * 90 + 3 * 30) / 203)
+    """The last point comes after a validation of a minute, and its interval was short.
+
+    Who samples is an execution ahead of who times the steps.
+    """
+    timed = [point(step, step - before, 4.0, compute=4.0) for before, step in pairwise(STEPS)]
+    sensed = [(step + 1, {"host/cpu_pct": 90.0 if step < 303 else 30.0}) for step in STEPS[1:]]
+    for ahead in (0, 1):
+        scalars = frame(*timed, *((step - 1 + ahead, values) for step, values in sensed))
+        scalars.loc[scalars["step"] >= 303, "wall_time"] += 60.0
+        found = summarize(scalars, facts_of({}))
+        assert found.sensors["host/cpu_pct"] == pytest.approx((200 * 90 + 3 * 30) / 203)
 
 
 def test_an_interval_without_its_number_of_steps_does_not_count():

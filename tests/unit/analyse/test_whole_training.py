@@ -46,6 +46,13 @@ def test_a_first_validation_that_is_traced_is_done_once():
     assert training_ms(found, 100) == pytest.approx(10 + 0.5 + 15)
 
 
+def test_validations_take_no_more_than_all_of_them_took():
+    context = between_epochs(2.0)
+    context["outside"]["usual_validation_s"] = 1.9
+    found = summary(compute=10.0, context=context)
+    assert training_ms(found) == pytest.approx(10 + 2)
+
+
 def test_a_shape_compiles_once_and_not_in_steps_that_were_not_measured():
     once = {"jit_compile": True, "shapes_differ": True}
     # 200 steps compiled for 5 ms each: a second in all.

@@ -44,6 +44,11 @@ def test_workers_are_a_question_only_where_steps_may_wait(kind, wait_ms, told):
     assert [note.startswith(begin) for note in asked] == [True] * told
 
 
+def test_of_too_few_steps_for_advice_it_is_not_said_what_would_gain_little():
+    found = summary(13, input_wait=8.0, compute=2.0, context={"input_kind": "generator"})
+    assert not [note for note in not_measured_notes(diagnosed(found)) if "generator" in note]
+
+
 def test_it_is_said_that_steps_which_wait_do_not_show_it():
     found = summary(input_wait=4.0, compute=6.0, context={"steps_per_execution": 4})
     [note] = not_measured_notes(diagnosed(found))

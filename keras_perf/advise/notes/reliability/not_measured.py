@@ -8,7 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.inference import FIT
@@ -49,7 +49,8 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     may_wait = summary.parts.get("input_wait", summary.step_ms) > WORTH_WORKERS * summary.step_ms
     known = run.verdict == "input-bound" and workers_compute(run.situation)
     unseen = kind in ("PyDataset", "generator") and not known
-    if unseen and may_wait and "parallel-input" not in run.advised:
+    enough = summary.steps >= ENOUGH_STEPS
+    if unseen and enough and may_wait and "parallel-input" not in run.advised:
         yield _of_pythons_input(run)
     trial = facts.trial
     if "dispatch" not in summary.parts:

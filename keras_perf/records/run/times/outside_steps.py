@@ -55,7 +55,7 @@ class OutsideSteps:
             steps: of the training.
             validation_tuned: tf.data tunes its pipeline, so that the end of its iterator may wait.
         """
-        usual_s = self.usual_validation_s * self.validations
+        usual_s = min(self.usual_validation_s * self.validations, self.validation_s)
         ends_s = (self.usual_validation_end_s or 0.0) * self.validations * validation_tuned
         ends_s = min(ends_s, self.epoch_rest_s)
         seconds = {
