@@ -115,7 +115,8 @@ class Observation(ObservedTraining):
 
     def returned(self, plan: Plan, *, unseen: bool = False) -> None:
         """The execution has run; `unseen`, if its function may have returned long before."""
-        self.timeline.returned(self._begun if unseen else self.now(), self._own.take())
+        own_ns = self._own.take() if plan.steps > 1 else 0
+        self.timeline.returned(self._begun if unseen else self.now(), own_ns)
         self.pace.returned(plan)
         self.step += plan.steps
         self.batch += plan.steps

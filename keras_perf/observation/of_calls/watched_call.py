@@ -136,7 +136,8 @@ class WatchedCall(ABC):
         self._timeline.discard()
 
     def _returned(self) -> None:
-        self._timeline.returned(self._now(), self._own.take())
+        own_ns = self._own.take() if self._running > 1 else 0
+        self._timeline.returned(self._now(), own_ns)
         self._executions += 1
         self._done += self._running
 
