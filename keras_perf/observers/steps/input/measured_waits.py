@@ -84,7 +84,9 @@ def measured_waits(
     told_by = list(zip(measured, gaps_of_executions, ends[-number:], strict=True))
     hidden = _hidden_ns(told_by)
     for execution, own, end_ns in told_by:
-        wait = _waited_ns(execution, own, end_ns, hidden)
+        wait = fetched_ns(execution, own, end_ns)
+        if hidden:
+            wait = _less_hidden_ns(wait, len(own), hidden)
         waited += wait
         waits[execution.first_step] = max(0, wait)
         # A single gap holds a step and all around it.
@@ -102,15 +104,15 @@ def _hidden_ns(told_by: Sequence[tuple[Execution, Sequence[int], int]]) -> float
 
     Of all of a stretch: by a single one, what wakes late counts for each of its steps.
     """
-    told = [found for each in told_by if (found := computed_ns(*each)) is not None]
+    several = (each for each in told_by if each[0].steps > 1)
+    told = [found for each in several if (found := computed_ns(*each)) is not None]
     return max(0.0, median(told)) if told else 0.0
 
 
-def _waited_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int, hidden: float) -> int:
+def _less_hidden_ns(fetched: int, fetches: int, hidden: float) -> int:
     """How long an execution waited: for all of the first `GetNext`, and what no step hides."""
-    fetched = fetched_ns(execution, gaps, next_begin_ns)
-    each = max(0.0, fetched / len(gaps))
-    return round(fetched - (len(gaps) - 1) * min(each, hidden))
+    each = max(0.0, fetched / fetches)
+    return round(fetched - (fetches - 1) * min(each, hidden))
 
 
 def _dispatch_ns(execution: Execution, gaps: Sequence[int], next_begin_ns: int) -> float | None:
