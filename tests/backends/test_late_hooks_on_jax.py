@@ -41,6 +41,7 @@ def test_a_hook_that_is_called_late_is_advised_no_more(found):
 
 
 def test_callbacks_that_are_no_list_are_called_late_and_nothing_waits(found):
+    """Canary for `keras_waits`: without Keras's private name the hook seems to be waited for."""
     assert "async-callback" not in found["no list"]["advice"]
     assert WAITS not in found["no list"]["text"]
 
