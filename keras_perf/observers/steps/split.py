@@ -68,7 +68,7 @@ class Splitter:
         self._total = self._inside = self._callbacks = self._host = self._compile = 0
         self._collector = self._stretches = 0
         self._gaps_known = False
-        self._measured_inside = self._measured_executions = 0
+        self._measured_inside = self._measured_executions = self._told_executions = 0
         self._wait = self._dispatch = 0.0
         self._owners: dict[str, int] = {}
 
@@ -157,8 +157,9 @@ class Splitter:
             self._measured_inside += self._stretch_inside
             self._wait += measured.wait_share * self._stretch_inside
             self._share = self._wait / max(1, self._measured_inside)
+            self._measured_executions += self._stretch_executions
             if measured.dispatch_ns is not None:
-                self._measured_executions += self._stretch_executions
+                self._told_executions += self._stretch_executions
                 self._dispatch += measured.dispatch_ns * self._stretch_executions
         self._recent.clear()
         self._stretch_inside = self._stretch_executions = self._unmeasured_gaps = 0
@@ -204,8 +205,9 @@ class Splitter:
             return None
         wait = None if self._share is None else round(self._share * self._inside)
         dispatch = None
-        if self._measured_executions:
-            dispatch = round(self._dispatch / self._measured_executions * self._executions)
+        # Where most wait, it is the few that were late which seem to tell it.
+        if 2 * self._told_executions > self._measured_executions:
+            dispatch = round(self._dispatch / self._told_executions * self._executions)
         elif known is not None:
             dispatch = known.ns_of(self._inside, self._executions)
         if dispatch is not None:

@@ -202,6 +202,17 @@ def test_where_steps_wait_for_long_their_gaps_do_not_show_dispatch(wait, told):
     assert (split(splitter, loop)["dispatch"] is not None) is told
 
 
+@pytest.mark.parametrize(("waits", "told"), [((60, 60, 10), False), ((10, 60, 10), True)])
+def test_one_stretch_does_not_tell_the_dispatch_of_most_that_wait(waits, told):
+    loop, splitter = ScriptedLoop(), Splitter()
+    for wait in waits:
+        for _ in range(3):
+            splitter.add(loop.run(8, **STEP | {"wait": wait}))
+        splitter.close_stretch(loop.gaps)
+        loop.run(8, kind=Kind.TRACED)
+    assert (parts_of(splitter.take())["dispatch"] is not None) is told
+
+
 def test_the_dispatch_of_long_steps_is_not_measured():
     assert fetching_ahead(4, 19_000)["dispatch"] == 6 * 50
     assert fetching_ahead(4, 21_000)["dispatch"] is None
