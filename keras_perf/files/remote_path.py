@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from keras_perf.files.file_systems import file_system_of, os_errors
+from keras_perf.files.file_systems import file_system_of, forget_listing, os_errors
 
 
 def is_remote(path: str) -> bool:
@@ -85,6 +85,7 @@ class RemotePath:
     def names(self) -> list[str]:
         """What lies in it, sorted."""
         with os_errors(str(self)):
+            forget_listing(self._files, str(self))
             # Object stores end a folder's name with a slash, and may name the folder itself.
             found = {name.rstrip("/") for name in self._files.listdir(str(self))}
         return sorted(posixpath.basename(name) for name in found if name)

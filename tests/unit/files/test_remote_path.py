@@ -7,8 +7,10 @@ import itertools
 import sys
 from types import ModuleType, SimpleNamespace
 
+import fsspec
 import pytest
 import tensorboard.compat
+from fsspec.implementations.memory import MemoryFileSystem
 from tensorboard.compat import tensorflow_stub
 from tensorboard.compat.tensorflow_stub.io import gfile
 
@@ -65,6 +67,32 @@ def test_of_a_file_that_has_grown_only_what_is_new_is_fetched(root, monkeypatch)
     assert fetched == [b"and new"]
     assert bytes_from(root / "a", 13) == bytes_from(root / "a", 100) == b""
     assert bytes_from(root / "a", 0) == b"known and new"
+
+
+class KeepsListings(MemoryFileSystem):
+    """As those of object stores do."""
+
+    protocol = "keeps"
+
+    def ls(self, path, detail=True, **how):
+        path = self._strip_protocol(path)
+        if path not in self.dircache:
+            self.dircache[path] = super().ls(path, detail=True, **how)
+        found = self.dircache[path]
+        return found if detail else [each["name"] for each in found]
+
+    def invalidate_cache(self, path=None):
+        self.dircache.pop(self._strip_protocol(path), None)
+
+
+def test_what_is_written_after_a_folder_was_listed_is_seen():
+    fsspec.register_implementation("keeps", KeepsListings, clobber=True)
+    root = RemotePath.of(f"keeps://listed/{next(numbers)}")
+    (root / "a").write_bytes(b"")
+    assert root.names() == ["a"]
+    (root / "b").write_bytes(b"")
+    assert gfile.listdir(str(root)) == ["a"]
+    assert root.names() == ["a", "b"]
 
 
 def test_tensorflow_s_files_are_read_from_a_place_on(monkeypatch):
