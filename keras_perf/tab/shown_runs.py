@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -71,7 +70,7 @@ class ShownRuns:
         self._listed_at = -float("inf")
         self._files = ReadFiles()
         self._left_out = set[str]()
-        self._kept_runs: OrderedDict[tuple[str, str], tuple[str, ReadRun]] = OrderedDict()
+        self._kept_runs: dict[tuple[str, str], tuple[str, ReadRun]] = {}
 
     def listed(self) -> tuple[ShownRun, ...]:
         """Trainings before calls, the newest first. It never waits for a run that is being read."""
@@ -124,14 +123,18 @@ class ShownRuns:
         return read if version == run.version else None
 
     def _keep(self, run: ShownRun, read: ReadRun) -> None:
-        """In place of an earlier version; those that were read first are given up first."""
-        self._kept_runs.pop((run.log_dir, run.run), None)
-        self._kept_runs[run.log_dir, run.run] = run.version, read
-        while len(self._kept_runs) > 1 and self._scalars() > MOST_SCALARS:
-            self._kept_runs.popitem(last=False)
+        """In place of an earlier version.
 
-    def _scalars(self) -> int:
-        return sum(len(read.report.scalars) for _, read in self._kept_runs.values())
+        Where they are too many, those that were read last are given up first: whoever reads all
+        of them in turn, again and again, as the table does, would else find none.
+        """
+        listed = {(each.log_dir, each.run) for each in self._listed} - {(run.log_dir, run.run)}
+        self._kept_runs = {key: kept for key, kept in self._kept_runs.items() if key in listed}
+        scalars = [len(kept.report.scalars) for _, kept in self._kept_runs.values()]
+        while scalars and sum(scalars) + len(read.report.scalars) > MOST_SCALARS:
+            self._kept_runs.popitem()
+            scalars.pop()
+        self._kept_runs[run.log_dir, run.run] = run.version, read
 
 
 def _read(run: ShownRun, files: ReadFiles, *, shows_traces: bool) -> ReadRun:

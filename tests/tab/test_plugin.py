@@ -100,9 +100,22 @@ def test_of_a_run_that_grows_one_report_is_kept(tab, runs, monkeypatch):
 
 def test_reports_are_given_up_when_they_hold_many_scalars(tab, runs, monkeypatch):
     monkeypatch.setattr("keras_perf.tab.shown_runs.MOST_SCALARS", 200)
+    read = []
+    report_of = shown_runs.report_of
+
+    def counted(log_dir, training):
+        read.append(log_dir)
+        return report_of(log_dir, training)
+
+    monkeypatch.setattr(shown_runs, "report_of", counted)
     ask = tab(runs("a", "b", "c", "d"))
     assert len(rows_of(ask("/table"))) >= 5
     assert 1 <= len(ask.plugin._runs._kept_runs) < 4
+    # Those that are kept are not read again, though all are asked for in turn.
+    first = len(read)
+    ask("/table")
+    assert first == 4
+    assert len(read) - first < 4
 
 
 @pytest.mark.parametrize("breaks", [FileNotFoundError("gone"), KeyError("odd")])
