@@ -6,9 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 PROGRAM = Path(__file__).with_name("computing_child.py")
+
+CHILD = """
+import os, time
+from keras_perf.trials.other_process.parent import end_with_parent
+end_with_parent()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
@@ -21,3 +31,12 @@ def test_pythons_set_of_its_children_has_those_that_compute(start):
     command = [sys.executable, "-W", "error", str(PROGRAM), start]
     found = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux ends it")
+def test_a_trial_in_another_process_does_not_outlive_a_program_that_is_killed():
+    program = [sys.executable, "-c", PARENT]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as parent:
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+        assert psutil.wait_procs([child], timeout=180)[1] == []

@@ -22,6 +22,7 @@ from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.answers import answers_apart
+from keras_perf.trials.other_process.parent import end_with_parent
 from keras_perf.trials.other_process.saved_model import SavedModel
 
 ROUNDS = 5
@@ -136,6 +137,7 @@ def is_out_of_memory(error: Exception) -> bool:
 def main(task: str) -> None:
     """Measures, and answers what was found."""
     answers = answers_apart()
+    end_with_parent()
     with contextlib.suppress(OSError):
         # Where the whole machine runs out of memory, Linux is to end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")

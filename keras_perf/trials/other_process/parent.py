@@ -1,0 +1,19 @@
+"""What a child owes the process that started it."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Linux kills this process when the one that started it ends, however it does.
+
+    A parent that is killed cannot end a child that trains, and may hold a GPU's memory meanwhile.
+    Elsewhere than on Linux such a child goes on until it is done.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
