@@ -53,3 +53,27 @@ def test_a_model_that_needs_values_is_made_on_them():
     model = NeedsValues()
     build_on(model, lambda: (np.ones((2, 3), "float32"),))
     assert [tuple(weight.shape) for weight in model.weights] == [(3, 1), (1,)]
+
+
+class Projects(keras.Model):
+    """Its loss has a layer that its call has not, as contrastive losses do."""
+
+    def __init__(self):
+        super().__init__()
+        self.last, self.projector = keras.layers.Dense(2), keras.layers.Dense(3)
+
+    def call(self, x):
+        return self.last(x)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return keras.ops.mean(self.projector(y_pred) ** 2)
+
+
+@pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer")
+def test_a_model_whose_loss_has_a_layer_of_its_own_trains_after_a_trial():
+    keras.utils.set_random_seed(5)
+    model = Projects()
+    model.compile("adam")
+    kp.benchmark_train_step(model, next(iter(sequences())), steps=5, repeats=1)
+    model.fit(sequences(), shuffle=False, verbose=0)
+    assert len(model.trainable_variables) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,21 +18,42 @@ def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
     """
     # A model without a call of its own, as GANs have, is never built itself; its layers are.
     if not model.built and not all(layer.built for layer in model.layers or [model]):
-        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(batch())
-        _call(model, inputs)
+        _call(model, batch())
     # One that was never compiled has none.
     optimizer = getattr(model, "optimizer", None)
     if optimizer is not None and not optimizer.built:
+        if not all(layer.built for layer in model.layers):
+            _loss(model, batch())
         optimizer.build(model.trainable_variables)
 
 
-def _call(model: keras.Model, inputs: Any) -> None:
+def _call(model: keras.Model, batch: Any) -> None:
     """On shapes alone, which draws no random numbers (recurrent layers with dropout do, always).
 
     Where a model needs values, or its inputs are not of one shape, on the batch itself.
     """
+    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
     try:
-        shapes = keras.tree.map_structure(lambda v: keras.KerasTensor(v.shape, v.dtype), inputs)
-        model(shapes, training=False)
+        model(_shapes(inputs), training=False)
     except Exception:  # noqa: BLE001  whatever a user's layers raise without values
         model(inputs, training=False)
+
+
+def _loss(model: keras.Model, batch: Any) -> None:
+    """On shapes alone, for layers that a `compute_loss` has and no call.
+
+    An optimizer that was built without their weights would refuse them in training.
+    """
+
+    class Loss(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, batch: Any) -> Any:
+            x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
+            return model.compute_loss(x, y, model(x, training=False), sample_weight)
+
+    # Whatever it raises without values, its layers are then as they were.
+    with contextlib.suppress(Exception):
+        Loss()(_shapes(batch))
+
+
+def _shapes(batch: Any) -> Any:
+    return keras.tree.map_structure(lambda v: keras.KerasTensor(v.shape, v.dtype), batch)
