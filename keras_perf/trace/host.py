@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from keras_perf.trace.cover import Cover, Ticks
+from keras_perf.trace.cover import Ticks
 from keras_perf.trace.file.xplane import Events, Line, Plane, XSpace
 from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
+from keras_perf.trace.input_waits import Fetches, Fetching, fetched_by, of_steps, waits_of
+from keras_perf.trace.spans import Spans, spans_of
 
-_WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*|keras_perf: next batch")
 _EXECUTION = re.compile(r"EagerKernelExecute|PjitFunction\(train_step\)")
-"""TensorFlow's names, and on JAX ours and that of Keras's compiled step."""
+"""TensorFlow's name, and on JAX that of Keras's compiled step."""
 _STEP_NUMBER, _FUNCTION_CALL = "step_num", "tf_function_call"
 """Statistics of a step marker, and of the call of a `tf.function`."""
 _CORRELATION = "correlation_id"
@@ -26,23 +25,6 @@ _COMPILES = re.compile(
 """Seen in traces on a CPU, once for each compilation: `CpuCompiler::RunBackend` and passes over the
 HLO (TensorFlow 2.20 and 2.21), `CpuCompiler::CompileLegacyCpuExecutable` (2.18), none (2.16). The
 others are XLA's annotations on a GPU, of which none was traced."""
-
-
-@dataclass(frozen=True)
-class Spans:
-    """Events of one kind, in the order of their begins."""
-
-    begin: Ticks
-    end: Ticks
-
-    @cached_property
-    def cover(self) -> Cover:
-        """Their union."""
-        return Cover(self.begin, self.end)
-
-    def where(self, chosen: NDArray[np.bool_]) -> Spans:
-        """Some of them."""
-        return Spans(self.begin[chosen], self.end[chosen])
 
 
 @dataclass(frozen=True)
@@ -94,24 +76,20 @@ class Host:
 def read_host(space: XSpace) -> Host:
     """Everything of the host's that a step is made of."""
     lines: list[PythonLine] = []
-    waits: list[Events] = []
+    fetches: list[Fetches] = []
     collectives: list[Events] = []
     compilations: list[Events] = []
-    brought: list[bool] = []
     launches: dict[int, int] = {}
     operations: list[OnThread] = []
     loops = False
     for plane in space.host_planes:
         # Keras and tf.range put the steps of one execution into a while loop.
         loops = loops or any(name.startswith("while/") for name in plane.event_names.values())
-        wait_ids = plane.ids(_WAIT.fullmatch)
         collective_ids = plane.ids(_COLLECTIVE.search)
-        executor = Executor(plane)
+        executor, fetching = Executor(plane), Fetching(plane)
         compiling_ids = plane.ids(_COMPILES.match)
         for line in plane.lines():
-            found = line.events.named(wait_ids)
-            waits.append(found)
-            brought += ["element_size" in plane.stats(encoded) for encoded in found.encoded]
+            fetches.append(fetching.on_thread(line.events))
             collectives.append(line.events.named(collective_ids))
             compilations.append(line.events.named(compiling_ids))
             if space.gpu_planes:
@@ -124,12 +102,13 @@ def read_host(space: XSpace) -> Host:
                 lines.append(python)
             # The next line is decoded before this name is bound to it.
             del line
+    fetches = of_steps(fetches)
     return Host(
         tuple(lines),
-        _spans(*waits),
-        _with_batch(waits, np.array(brought, dtype=bool)),
-        _spans(*collectives),
-        _spans(*compilations),
+        waits_of(fetches),
+        fetched_by(fetches),
+        spans_of(*collectives),
+        spans_of(*compilations),
         launches,
         tuple(operations),
         loops,
@@ -152,20 +131,6 @@ def _launches(plane: Plane, events: Events) -> dict[int, int]:
     return dict(zip(told, calls.begin.tolist(), strict=True))
 
 
-def _spans(*events: Events) -> Spans:
-    nothing = np.array([], dtype=np.int64)
-    begin = np.concatenate([nothing, *(some.begin for some in events)])
-    end = np.concatenate([nothing, *(some.end for some in events)])
-    order = np.argsort(begin, kind="stable")
-    return Spans(begin[order], end[order])
-
-
-def _with_batch(waits: list[Events], brought: NDArray[np.bool_]) -> Ticks:
-    """Begins of the waits that brought a batch: all, where the trace tells no batch's size."""
-    begin = np.concatenate([np.array([], dtype=np.int64), *(some.begin for some in waits)])
-    return np.sort(begin[brought] if brought.any() else begin)
-
-
 def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | None:
     """The line, if something on it is a step marker or the call of a `tf.function`."""
     events = line.events
@@ -182,12 +147,12 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
         if (marks := np.array([_STEP_NUMBER in names for names in told])).any():
             markers[name] = _markers(plane, these.where(marks))
         if (is_call := np.array([_FUNCTION_CALL in names for names in told])).any():
-            calls[name] = _spans(these.where(is_call))
+            calls[name] = spans_of(these.where(is_call))
     if not markers and not calls:
         return None
     executions = events.named(plane.ids(_EXECUTION.fullmatch))
     runs = frozenset(executor.runs_of(events))
-    return PythonLine(line.name, markers, calls, _spans(executions), runs)
+    return PythonLine(line.name, markers, calls, spans_of(executions), runs)
 
 
 def _markers(plane: Plane, events: Events) -> Markers:

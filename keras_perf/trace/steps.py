@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Ticks
-from keras_perf.trace.host import Host, PythonLine, Spans
+from keras_perf.trace.host import Host, PythonLine
+from keras_perf.trace.spans import Spans
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import programs
 import pytest
 import tensorflow as tf
 from tensorflow.python.profiler import profiler_v2
-from traces import At, captures, marked_steps, steps_of_xprof, traces
+from traces import At, captures, fetched_batches, marked_steps, steps_of_xprof, traces
 
 import keras_perf as kp
 from keras_perf.backends import on_tensorflow
@@ -18,6 +18,7 @@ from keras_perf.capture import profiler_door, trace_size
 from keras_perf.observers.capture_windows import cost as capture_cost
 from keras_perf.records.execution import Kind
 from keras_perf.trace.file.xplane import read_xspace
+from keras_perf.trace.host import read_host
 from keras_perf.trials.train_functions.keras_function import inner_function
 
 SCHEDULES = {
@@ -341,3 +342,14 @@ def test_what_saving_a_capture_takes_is_nothing_that_lies_between_epochs(
     [capture] = facts.captures
     assert capture.stop_s >= longer_s
     assert facts.outside.epoch_rest_s + facts.outside.validation_s < longer_s
+
+
+def test_what_is_fetched_ahead_to_a_device_is_no_wait_of_a_step(tmp_path):
+    """The names of TensorFlow's events are no public ones: this fails when they change."""
+    data = programs.dataset(60).apply(tf.data.experimental.prefetch_to_device("/CPU:0"))
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=10)
+    how = {"steps_per_epoch": 50, "verbose": 0, "shuffle": False}
+    programs.model().fit(data, callbacks=[profiler], **how)
+    [path] = traces(tmp_path)
+    assert fetched_batches(path) > 15
+    assert len(read_host(read_xspace(path)).waits.begin) == 10

@@ -101,6 +101,17 @@ def test_a_wait_that_is_an_execution_itself_counts_once(tmp_path):
     assert (column(found, "input_wait_ms"), column(found, "execution_ms")) == ([2], [2])
 
 
+def test_what_is_fetched_ahead_of_the_steps_is_no_wait_of_theirs(tmp_path):
+    host = three_steps()
+    remote = [("RemoteCallOp", begin, begin + 0.1) for begin in (1, 11, 21, 33)]
+    host.line("tf_data_private_threadpool/4", *remote)
+    ahead = wait(1.05, 10.9), wait(11.05, 20.9), wait(21.05, 32.9), wait(33.05, 40)
+    host.line("tf_data_iterator_get_next/5", *ahead)
+    found = frame(tmp_path, host)
+    assert column(found, "input_wait_ms") == [4, 1, 4]
+    assert found["execution"].tolist() == [0, 1, 2]
+
+
 def test_two_replicas_that_wait_at_once_wait_once(tmp_path):
     host = BuiltPlane("/host:CPU").line("python", marker(0, 0, 10), runs(1, 9))
     host.line("a", wait(2, 5)).line("b", wait(3, 6))
