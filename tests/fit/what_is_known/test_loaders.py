@@ -275,7 +275,7 @@ def test_what_a_fit_on_grain_itself_is_told_is_code_that_grain_takes(
 ):
     monkeypatch.delitem(sys.modules, "grain")
     # On one core advice is given only if the process mostly waits, whatever a step takes here.
-    slept_ms = max(30, 25 * usual_step_ms(), 6 * paused_step_ms())
+    slept_ms = max(30, 25 * usual_step_ms(), 16 * paused_step_ms())
     monkeypatch.setattr(sys.modules[__name__], "SLEPT_MS", slept_ms)
     grain = pytest.importorskip("grain")
     dataset = read_by(grain, threads)

@@ -12,6 +12,7 @@ from keras_perf.advise.rules.input.waiting_workers import TO_SPARE, ahead
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.analyse.cpu_share import share_when_asked
 from keras_perf.records.figures import in_ms
 
 LOST, LOST_APART = 0.25, 0.2
@@ -118,23 +119,25 @@ def _cpu_ms(situation: Situation, model: StepModel, making_ms: float, optimism: 
     A thread that makes batches for longer than it computes waits, or its work is not counted, as
     that of a sandbox's kernel: at worst all of it is work, on the cores that other programs leave,
     and as is expected the more of it the busier the cores are. Where CPU time was not sampled,
-    computing uses all cores at worst, else one of them.
+    computing uses all cores at worst, else one of them. On one core it is known to wait where it
+    neither computes nor asks for the core, and others that use it are no sign of work.
     """
     inside_ms = 0.0 if model.on_gpu else model.inside_ms
     if not model.cpu_ms:
         return making_ms + (1 + (model.cores - 1) * max(0.0, -optimism)) * inside_ms
     most_ms = max(model.cpu_ms, situation.share_of_cores * (making_ms + inside_ms))
-    work = between(1.0, UNSEEN * (1 - situation.model.idle_share), 0.0, optimism)
+    usual = 0.0 if has_to_wait(situation) else UNSEEN * (1 - situation.model.idle_share)
+    work = between(1.0, usual, 0.0, optimism)
     return model.cpu_ms + work * (most_ms - model.cpu_ms)
 
 
 def with_started(model: StepModel, situation: Situation, more: int, optimism: float) -> StepModel:
-    """So many more processes are started, and CPU time has the cores that other programs leave.
+    """So many more processes are started, and CPU time has what it gets of the cores when it asks.
 
-    At best half of theirs too. Keras starts its processes when an epoch begins; loaders, as they
+    At best half of the rest too. Keras starts its processes when an epoch begins; loaders, as they
     are advised, and custom loops keep theirs.
     """
-    left = situation.share_of_cores
+    left = share_when_asked(situation.summary)
     left += (1 - left) / 2 * max(0.0, optimism)
     facts, outside = situation.facts, dict(model.outside)
     steps = None if facts.settings.in_a_loop else facts.length.epoch_steps

@@ -95,3 +95,14 @@ def test_a_loader_that_waits_is_given_processes():
     assert "this process mostly waits, and several can wait at a time" in advice.reason
     assert advice.evidence["advised"] == 4
     assert parallel_input(alone(COMPUTES, context=loader)) is None
+
+
+def test_such_processes_gain_beside_busy_programs_what_the_core_leaves_them():
+    """It sleeps where it neither runs nor asks for the core, however busy others keep that."""
+    stages = [stage("Generator", 9.0)]
+    sensors = CROWDED | {"host/process_core_wait_pct": 20.0}
+    loader = {"input_kind": "DataLoader"}
+    advice = parallel_input(alone(10.0, stages=stages, sensors=sensors, context=loader))
+    # A third of the core is left to the millisecond that a step computes, and to what is lost.
+    assert advice.predicted_speedup > 1.1
+    assert advice.low == 1.0
