@@ -79,16 +79,18 @@ def _save(staging: str) -> None:
     try:
         from jax._src.profiler import _profile_state
 
-        log_dir, running = _profile_state.log_dir, _profile_state.profile_session
-        stop = None if running is None else running.stop
         forget, lock = _profile_state.reset, _profile_state.lock
+        known = hasattr(_profile_state, "log_dir") and hasattr(_profile_state, "profile_session")
     except (ImportError, AttributeError):
+        known = False
+    if not known:
         jax.profiler.stop_trace()
         return
-    if stop is None or log_dir != staging:
-        return
     with lock:
-        traced = stop()
+        running = _profile_state.profile_session
+        if running is None or _profile_state.log_dir != staging:
+            return
+        traced = running.stop()
         forget()
     folder = Path(staging, PROFILES, time.strftime("%Y_%m_%d_%H_%M_%S"))
     folder.mkdir(parents=True)

@@ -13,6 +13,10 @@ FULL_S = 0.01
 """Until a reader who is behind is asked again."""
 
 
+STOPPED_S = 0.5
+"""Nobody is waited for who has read nothing for so long, where the workers have ended."""
+
+
 class SharedOutput:
     """A stream to which several threads write, each in whole pieces.
 
@@ -75,12 +79,18 @@ class PrefixedOutput:
         self._thread.start()
 
     def finish(self, within_s: float) -> None:
-        """Passes on the rest and ends a line that has begun; nothing is passed on later."""
+        """Passes on the rest and ends a line that has begun; nothing is passed on later.
+
+        Of a reader who has stopped to read no more is waited for.
+        """
         self._thread.join(within_s)
-        with self._lock:
-            self._over = True
-            if self._held and self.error is None:
-                self._print([self._held])
+        self._over = True
+        if self._lock.acquire(timeout=STOPPED_S):
+            try:
+                if self._held and self.error is None:
+                    self._print([self._held])
+            finally:
+                self._lock.release()
 
     def _run(self) -> None:
         try:

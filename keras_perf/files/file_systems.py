@@ -39,22 +39,22 @@ def file_system_of(scheme: str) -> Any:
     )
 
 
-def forget_listing(files: Any, url: str) -> None:
-    """Makes a file system ask anew what lies in a folder.
+def forget_listings(files: Any, url: str) -> None:
+    """Makes a file system ask anew what lies in its folders.
 
     fsspec's for gs:// and s3:// keep what they listed for as long as the process lives; what a
     training writes meanwhile would never be seen.
 
     Arguments:
         files: as `file_system_of` gives them.
-        url: of the folder.
+        url: of one of them.
     """
     kept_by = getattr(files, "FSSpecFileSystem", None)
     if kept_by is not None and isinstance(files.get_filesystem(url), kept_by):
         from fsspec.core import url_to_fs
 
-        file_system, path = url_to_fs(url)
-        file_system.invalidate_cache(path)
+        file_system, _ = url_to_fs(url)
+        file_system.invalidate_cache()
 
 
 def _knows(tensorboard_files: Any, scheme: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from keras_perf.files.file_systems import file_system_of, forget_listing, os_errors
+from keras_perf.files.file_systems import file_system_of, forget_listings, os_errors
 
 
 def is_remote(path: str) -> bool:
@@ -85,7 +85,6 @@ class RemotePath:
     def names(self) -> list[str]:
         """What lies in it, sorted."""
         with os_errors(str(self)):
-            forget_listing(self._files, str(self))
             # Object stores end a folder's name with a slash, and may name the folder itself.
             found = {name.rstrip("/") for name in self._files.listdir(str(self))}
         return sorted(posixpath.basename(name) for name in found if name)
@@ -118,11 +117,16 @@ class RemotePath:
             file.write(content)
 
     def walk(self) -> Iterator[tuple[RemotePath, list[str]]]:
-        """Each folder from here on downwards, with the names of its files.
+        """Each folder from here on downwards, with the names of its files, as they are now.
 
         Raises:
             OSError: a folder cannot be listed.
         """
+        with os_errors(str(self)):
+            forget_listings(self._files, str(self))
+        yield from self._walk()
+
+    def _walk(self) -> Iterator[tuple[RemotePath, list[str]]]:
         folders: list[str] = []
         files: list[str] = []
         for name in self.names():
@@ -131,7 +135,7 @@ class RemotePath:
             (folders if is_folder else files).append(name)
         yield self, files
         for name in folders:
-            yield from (self / name).walk()
+            yield from (self / name)._walk()
 
     @property
     def _files(self) -> Any:

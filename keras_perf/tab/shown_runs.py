@@ -73,8 +73,19 @@ class ShownRuns:
         self._kept_runs: dict[tuple[str, str], tuple[str, ReadRun]] = {}
 
     def listed(self) -> tuple[ShownRun, ...]:
-        """Trainings before calls, the newest first. It never waits for a run that is being read."""
-        with self._listing, once_each(self._left_out):
+        """Trainings before calls, the newest first. It never waits for a run that is being read.
+
+        While another thread lists them anew, these are those of the last time.
+        """
+        if not self._listing.acquire(blocking=not self._listed):
+            return self._listed
+        try:
+            return self._listed_anew()
+        finally:
+            self._listing.release()
+
+    def _listed_anew(self) -> tuple[ShownRun, ...]:
+        with once_each(self._left_out):
             if time.monotonic() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
                 trained = [replace(run, place=place) for place, run in enumerate(found)]

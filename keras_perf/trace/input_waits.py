@@ -18,6 +18,9 @@ _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*|keras_pe
 _FETCHES_AHEAD = "RemoteCallOp"
 """What `prefetch_to_device` has another iterator's batch fetched by, while steps compute."""
 
+_OF_A_STRATEGY = re.compile(r"GetNextFromShard\d+")
+"""What it calls where a strategy shares batches among devices: of these no step waits for one."""
+
 
 @dataclass(frozen=True)
 class Fetches:
@@ -38,7 +41,8 @@ class Fetching:
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._waits = plane.ids(_WAIT.fullmatch)
-        self._ahead = plane.ids(_FETCHES_AHEAD.__eq__)
+        ahead = plane.ids(_FETCHES_AHEAD.__eq__)
+        self._ahead = ahead[:0] if len(plane.ids(_OF_A_STRATEGY.fullmatch)) else ahead
 
     def on_thread(self, events: Events) -> Fetches:
         """Those of a thread with these events."""
@@ -50,7 +54,7 @@ class Fetching:
 def of_steps(threads: list[Fetches]) -> list[Fetches]:
     """Those that steps wait for: each operation that fetches has a thread of its own.
 
-    Where most of a thread's follow a call that fetches ahead, none is a step's.
+    Where most of a thread's follow a call that fetches ahead, none is a step's, if another's are.
     """
     begin = spans_of(*(each.waits for each in threads)).begin
     following = np.searchsorted(begin, spans_of(*(each.ahead for each in threads)).begin)
@@ -59,7 +63,8 @@ def of_steps(threads: list[Fetches]) -> list[Fetches]:
     def is_of_steps(fetches: Fetches) -> bool:
         return 2 * int(np.isin(fetches.waits.begin, called).sum()) <= len(fetches.waits.begin)
 
-    return list(filter(is_of_steps, threads))
+    own = list(filter(is_of_steps, threads))
+    return own if any(len(each.waits.begin) for each in own) else threads
 
 
 def waits_of(threads: list[Fetches]) -> Spans:

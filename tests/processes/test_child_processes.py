@@ -12,13 +12,13 @@ import pytest
 PROGRAM = Path(__file__).with_name("computing_child.py")
 
 CHILD = """
-import os, time
+import os, sys, time
 from keras_perf.trials.other_process.parent import end_with_parent
-end_with_parent()
+end_with_parent(int(sys.argv[1]) or os.getppid())
 print(os.getpid(), flush=True)
 time.sleep(600)
 """
-PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}, '0'])"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells")
@@ -40,3 +40,9 @@ def test_a_trial_in_another_process_does_not_outlive_a_program_that_is_killed():
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
         assert psutil.wait_procs([child], timeout=180)[1] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux ends it")
+def test_nor_one_that_was_killed_before_the_trial_could_ask():
+    others = [sys.executable, "-c", CHILD, "1"]
+    assert subprocess.run(others, capture_output=True, timeout=180).returncode == 1

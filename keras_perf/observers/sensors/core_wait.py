@@ -27,21 +27,26 @@ class CoreWait:
 
     def __init__(self) -> None:
         self._file: int | None = None
+        self._closed = False
 
     def seconds(self) -> float:
-        """In all; 0 where nobody tells."""
+        """In all; 0 where nobody tells, and once it is closed, which another thread may do."""
         try:
-            if self._file is None:
-                self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-            return int(os.pread(self._file, 100, 0).split()[1]) / 1e9
+            file = self._file
+            if file is None:
+                if self._closed:
+                    return 0.0
+                file = self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+            return int(os.pread(file, 100, 0).split()[1]) / 1e9
         except (OSError, ValueError, IndexError):
             return 0.0
 
     def close(self) -> None:
         """Gives the file back; safe to call twice."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self._closed = True
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
 
 class OwnTime:

@@ -1,4 +1,4 @@
-"""One batch size, measured in this process: `python -m keras_perf.trials.batch_sizes.child TASK`.
+"""One batch size, measured here: `python -m keras_perf.trials.batch_sizes.child TASK PARENT`.
 
 It answers in one line of JSON. Memory that runs out ends this process and no other.
 """
@@ -134,10 +134,10 @@ def is_out_of_memory(error: Exception) -> bool:
     return any(each in text for each in ("out of memory", "resource_exhausted", "bad_alloc"))
 
 
-def main(task: str) -> None:
+def main(task: str, parent: str) -> None:
     """Measures, and answers what was found."""
     answers = answers_apart()
-    end_with_parent()
+    end_with_parent(int(parent))
     with contextlib.suppress(OSError):
         # Where the whole machine runs out of memory, Linux is to end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -147,4 +147,4 @@ def main(task: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def measured_in_a_child(
         seconds=seconds,
         predict=predict,
     )
-    command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
+    command = [sys.executable, "-m", CHILD, json.dumps(asdict(task)), str(os.getpid())]
     try:
         answer = _answer(run(command, limit_s))
     except subprocess.TimeoutExpired as error:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent() -> None:
-    """Linux kills this process when the one that started it ends, however it does.
+def end_with_parent(parent: int) -> None:
+    """Linux kills this process when the one that started it ends, however it does, or has ended.
 
     A parent that is killed cannot end a child that trains, and may hold a GPU's memory meanwhile.
     Elsewhere than on Linux such a child goes on until it is done.
+
+    Arguments:
+        parent: its number.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)

@@ -12,6 +12,9 @@ import keras
 def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
     """Makes the weights and the optimizer's variables, if nobody did, on any backend.
 
+    Where a layer is only called in training, TensorFlow's trace of a step makes its weights, and
+    then the optimizer's: one that was built without them would refuse them.
+
     Arguments:
         model: compiled or not.
         batch: gives one, if the weights are to be made.
@@ -21,10 +24,19 @@ def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
         _call(model, batch())
     # One that was never compiled has none.
     optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and not optimizer.built:
-        if not all(layer.built for layer in model.layers):
-            _loss(model, batch())
-        optimizer.build(model.trainable_variables)
+    if optimizer is None or optimizer.built:
+        return
+    if not _all_built(model):
+        if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
+            return
+        _loss(model, batch())
+    optimizer.build(model.trainable_variables)
+
+
+def _all_built(model: keras.Model) -> bool:
+    """Also the layers in its layers, which no public attribute tells; without it not these."""
+    each = getattr(model, "_flatten_layers", None)
+    return all(layer.built for layer in (each(include_self=False) if each else model.layers))
 
 
 def _call(model: keras.Model, batch: Any) -> None:
@@ -40,15 +52,12 @@ def _call(model: keras.Model, batch: Any) -> None:
 
 
 def _loss(model: keras.Model, batch: Any) -> None:
-    """On shapes alone, for layers that a `compute_loss` has and no call.
+    """On shapes alone, for layers that only a loss or a call in training has."""
 
-    An optimizer that was built without their weights would refuse them in training.
-    """
-
-    class Loss(keras.layers.Layer):  # type: ignore[misc]
+    class Loss(keras.Operation):  # type: ignore[misc]
         def call(self, batch: Any) -> Any:
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
-            return model.compute_loss(x, y, model(x, training=False), sample_weight)
+            return model.compute_loss(x, y, model(x, training=True), sample_weight)
 
     # Whatever it raises without values, its layers are then as they were.
     with contextlib.suppress(Exception):
@@ -56,4 +65,6 @@ def _loss(model: keras.Model, batch: Any) -> None:
 
 
 def _shapes(batch: Any) -> Any:
-    return keras.tree.map_structure(lambda v: keras.KerasTensor(v.shape, v.dtype), batch)
+    return keras.tree.map_structure(
+        lambda v: None if v is None else keras.KerasTensor(v.shape, v.dtype), batch
+    )

@@ -353,3 +353,14 @@ def test_what_is_fetched_ahead_to_a_device_is_no_wait_of_a_step(tmp_path):
     [path] = traces(tmp_path)
     assert fetched_batches(path) > 15
     assert len(read_host(read_xspace(path)).waits.begin) == 10
+
+
+@pytest.mark.parametrize("steps_per_execution", [1, 5])
+def test_what_a_strategy_fetches_for_its_devices_is_waited_for(steps_per_execution, tmp_path):
+    with tf.distribute.MirroredStrategy(["/CPU:0"]).scope():
+        network = programs.model(steps_per_execution=steps_per_execution)
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=20, active_steps=10)
+    data = programs.dataset(40)
+    network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
+    [path] = traces(tmp_path)
+    assert len(read_host(read_xspace(path)).waits.begin) == 10
