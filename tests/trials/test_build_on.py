@@ -56,7 +56,7 @@ def test_a_model_that_needs_values_is_made_on_them():
 
 
 class Projects(keras.Model):
-    """Its loss has a layer that its call has not, as contrastive losses do."""
+    """It has a layer that its call has not, as contrastive models have."""
 
     def __init__(self):
         super().__init__()
@@ -65,15 +65,77 @@ class Projects(keras.Model):
     def call(self, x):
         return self.last(x)
 
+
+class InTheLoss(Projects):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         return keras.ops.mean(self.projector(y_pred) ** 2)
 
 
-@pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer")
-def test_a_model_whose_loss_has_a_layer_of_its_own_trains_after_a_trial():
+class InTheStep(Projects):
+    def train_step(self, data):
+        x, _ = data
+        with tf.GradientTape() as tape:
+            loss = keras.ops.mean(self.projector(self.last(x)) ** 2)
+        self.optimizer.apply(
+            tape.gradient(loss, self.trainable_variables), self.trainable_variables
+        )
+        return {"loss": loss}
+
+
+class InTraining(Projects):
+    def call(self, x, training=False):
+        found = self.last(x)
+        if training:
+            self.add_loss(keras.ops.mean(self.projector(found) ** 2))
+        return found[:, 0, :1]
+
+
+class Inside(Projects):
+    """The layer is one of another one's."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = Projects()
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return keras.ops.mean(self.last.projector(y_pred) ** 2)
+
+
+def with_layers_that_only_training_has(kind, **how):
     keras.utils.set_random_seed(5)
-    model = Projects()
-    model.compile("adam")
+    model = kind()
+    model.compile("adam", "mse", **how)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer")
+@pytest.mark.parametrize("kind", [InTheLoss, InTheStep, InTraining, Inside])
+def test_a_model_with_a_layer_that_only_training_has_trains_after_a_trial(kind):
+    model = with_layers_that_only_training_has(kind)
     kp.benchmark_train_step(model, next(iter(sequences())), steps=5, repeats=1)
+    assert int(model.optimizer.iterations) == 0
+    weights = model.get_weights()
+    kp.benchmark_train_step(model, next(iter(sequences())), steps=5, repeats=1)
+    for before, after in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
     model.fit(sequences(), shuffle=False, verbose=0)
-    assert len(model.trainable_variables) == 4
+    untouched = with_layers_that_only_training_has(kind)
+    untouched.fit(sequences(), shuffle=False, verbose=0)
+    assert len(weights) == len(untouched.get_weights()) == 4
+
+
+@pytest.mark.filterwarnings("ignore:`build\\(\\)` was called on layer")
+def test_eagerly_such_a_model_is_refused_or_made(tmp_path):
+    batch = next(iter(sequences()))
+    kp.benchmark_train_step(
+        with_layers_that_only_training_has(InTheLoss, run_eagerly=True), batch, steps=5, repeats=1
+    )
+    model = with_layers_that_only_training_has(InTheStep, run_eagerly=True)
+    with pytest.raises(ValueError, match="only training makes the weights of dense"):
+        kp.benchmark_train_step(model, batch, steps=5, repeats=1)
+    assert not model.optimizer.built
+
+
+def test_layers_in_layers_are_told_by_an_attribute_that_keras_has():
+    """It is no public one: without it the layers in layers are not seen."""
+    assert callable(keras.Sequential()._flatten_layers)

@@ -18,6 +18,9 @@ def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
     Arguments:
         model: compiled or not.
         batch: gives one, if the weights are to be made.
+
+    Raises:
+        ValueError: it runs eagerly, and only training makes the weights of some layers.
     """
     # A model without a call of its own, as GANs have, is never built itself; its layers are.
     if not model.built and not all(layer.built for layer in model.layers or [model]):
@@ -26,17 +29,24 @@ def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
     optimizer = getattr(model, "optimizer", None)
     if optimizer is None or optimizer.built:
         return
-    if not _all_built(model):
-        if keras.backend.backend() == "tensorflow" and not model.run_eagerly:
+    if _unbuilt(model):
+        traces = keras.backend.backend() == "tensorflow" and not model.run_eagerly
+        if traces:
             return
         _loss(model, batch())
+    if model.run_eagerly and (left := _unbuilt(model)):
+        raise ValueError(
+            f"model runs eagerly, and only training makes the weights of {', '.join(left)}, which "
+            "could not be put back. Train a step before: model.train_on_batch(x, y)."
+        )
     optimizer.build(model.trainable_variables)
 
 
-def _all_built(model: keras.Model) -> bool:
-    """Also the layers in its layers, which no public attribute tells; without it not these."""
+def _unbuilt(model: keras.Model) -> list[str]:
+    """Also of layers in its layers, which no public attribute tells; without it not of these."""
     each = getattr(model, "_flatten_layers", None)
-    return all(layer.built for layer in (each(include_self=False) if each else model.layers))
+    layers = each(include_self=False) if each else model.layers
+    return [layer.name for layer in layers if not layer.built]
 
 
 def _call(model: keras.Model, batch: Any) -> None:
