@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
@@ -23,6 +24,8 @@ from keras_perf.report.text.text_tab import gpus_markdown
 from keras_perf.write.writable_log_dir import writable_log_dir
 
 logger = logging.getLogger("keras_perf")
+
+DONE = Ending(How.DONE)
 
 POINT_EVERY_S = 0.5
 """Seconds between two points."""
@@ -67,7 +70,7 @@ class GpuSampling:
             raise ValueError(f"phase must be 'training', 'validation' or 'between', got {phase!r}.")
         self._sampler.enter(Phase(phase))
 
-    def close(self, how: How = How.DONE) -> None:
+    def close(self, ending: Ending = DONE) -> None:
         """Ends the thread and writes what is left, and how the block has ended.
 
         In a forked child, nothing.
@@ -80,7 +83,7 @@ class GpuSampling:
             if not self._failed:
                 self._try(self._write)
             if not self._failed:
-                self._try(lambda: self._describe(how))
+                self._try(lambda: self._describe(ending))
 
     def _write_if_due(self) -> None:
         if not self._failed and time.monotonic() >= self._due:
@@ -105,14 +108,14 @@ class GpuSampling:
         self._last_step = known
         values = self._sampler.take(steps, None)
         if self._points == 1:
-            self._describe(How.RUNNING)
+            self._describe(Ending(How.RUNNING))
             if gpus := self._sampler.gpus():
                 self._writer.text(step, "perf/gpus", gpus_markdown(gpus))
         self._writer.scalars(step, values)
 
-    def _describe(self, how: How) -> None:
+    def _describe(self, ending: Ending) -> None:
         settings = Settings(driver=SAMPLE_GPUS)
-        facts = RunFacts(gpu=self._sampler.facts, settings=settings, ending=Ending(how))
+        facts = RunFacts(gpu=self._sampler.facts, settings=settings, ending=ending)
         self._writer.context(self._last_point, facts.to_json())
 
 
@@ -146,7 +149,9 @@ def sample_gpus(
     sampling = GpuSampling(writable_log_dir(log_dir), sampling_interval(interval_s))
     try:
         yield sampling
-    except BaseException:
-        sampling.close(How.RAISED)
+    except BaseException as error:
+        # What ends a program regularly, with 0 or nothing, is no failure.
+        ends = isinstance(error, SystemExit) and not error.code
+        sampling.close(DONE if ends else ended_by(error))
         raise
     sampling.close()

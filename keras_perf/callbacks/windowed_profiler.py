@@ -217,7 +217,7 @@ class WindowedProfiler(ObservingCallback, Director):
         window = self._windows.current
         if window is None:
             return
-        left = window.end_step - self._step
+        left = 0 if self._step >= self._windows.enough_at else window.end_step - self._step
         if left > 0 and not validates:
             return
         self._captures.end()

@@ -93,7 +93,7 @@ def _opened(
         return unwarned(NvmlReader, warn, seen)
     except Exception as error:  # noqa: BLE001  monitoring never kills training
         what = str(error) if isinstance(error, SensorError) else error_line(error)
-        none = isinstance(error, AbsentError) and not (seen and seen.visible)
+        none = isinstance(error, AbsentError) and not (seen and (seen.visible or seen.chosen))
         tell = absent if none else warn
         tell(f"keras_perf: {what}, so CPU and memory are sampled without a GPU.")
         return None

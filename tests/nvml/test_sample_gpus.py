@@ -15,7 +15,7 @@ import keras_perf as kp
 from keras_perf.callbacks import sample_gpus as sampling
 from keras_perf.observers.sensors import backoff
 from keras_perf.read.fits import fits_of
-from keras_perf.records.run.ending import How
+from keras_perf.records.run.ending import Ending, How
 from keras_perf.write.run_writer import RunWriter
 
 GPU_IS_LOST = 15
@@ -171,9 +171,12 @@ def test_how_a_loop_has_ended_is_kept(nvml, tmp_path):
         raise RuntimeError("theirs")
     with kp.sample_gpus(tmp_path / "ends", interval_s=0.01):
         pass
-    for name, how in (("raises", How.RAISED), ("ends", How.DONE)):
+    with pytest.raises(SystemExit), kp.sample_gpus(tmp_path / "exits", interval_s=0.01):
+        sys.exit(0)
+    endings = {"raises": Ending(How.RAISED, "RuntimeError", "theirs")}
+    for name in ("raises", "ends", "exits"):
         [[*_, fit]] = fits_of(tmp_path / name).values()
-        assert fit.facts.ending.how is how
+        assert fit.facts.ending == endings.get(name, Ending(How.DONE))
 
 
 def test_a_loop_that_raises_leaves_nothing_behind(nvml, tmp_path):

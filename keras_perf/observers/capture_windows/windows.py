@@ -34,10 +34,12 @@ class Windows:
     may follow. The schedule moves as a whole where its warm-up starts again, where somebody ran a
     longer execution past a window's begin, and where the first execution has more steps than its
     warm-up. Of executions of several steps a window holds two at least: after the last one nothing
-    is known of the time between two, nor of what a device had left to do.
+    is known of the time between two, nor of what a device had left to do. No second one is waited
+    for over the end of an epoch.
 
     Attributes:
         current: the window of the execution that was asked about last.
+        enough_at: where the current or last one would end but for a second execution.
         reached: scheduled windows that have begun, or lay within one that was asked for.
         asked: why a window was asked for that has not begun.
         quiet_until: unless one is asked for, no window begins before this step.
@@ -46,6 +48,7 @@ class Windows:
     def __init__(self, schedule: CaptureSchedule) -> None:
         self.schedule = schedule
         self.current: Window | None = None
+        self.enough_at = NEVER
         self.reached = 0
         self._shift = self._restarts = self._expected = 0
         self.asked: str | None = None
@@ -67,8 +70,10 @@ class Windows:
             if step > max(self.next_start, self._expected):
                 self._shift += step - self.next_start
             found = self._scheduled(step, steps, before) or self._requested(step)
-            if found is not None and steps > 1:
-                found = found._replace(end_step=max(found.end_step, step + steps + 1))
+            if found is not None:
+                self.enough_at = found.end_step
+                if steps > 1:
+                    found = found._replace(end_step=max(found.end_step, step + steps + 1))
             self.current = found
         self._expected = step + steps
         self._look_ahead(step)

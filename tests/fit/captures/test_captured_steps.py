@@ -364,3 +364,15 @@ def test_what_a_strategy_fetches_for_its_devices_is_waited_for(steps_per_executi
     network.fit(data, verbose=0, shuffle=False, callbacks=[profiler])
     [path] = traces(tmp_path)
     assert len(read_host(read_xspace(path)).waits.begin) == 10
+
+
+@pytest.mark.parametrize("validates", [False, True])
+def test_an_epoch_of_one_execution_is_captured_alone(validates, tmp_path, caplog):
+    """What lies between two is then not known, and is no step's."""
+    network = programs.model(steps_per_execution=12)
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=12, active_steps=8)
+    how = {"validation_data": programs.dataset(2)} if validates else {}
+    data = programs.dataset(12)
+    network.fit(data, epochs=4, verbose=0, shuffle=False, callbacks=[profiler], **how)
+    assert [marked_steps(path) for path in traces(tmp_path)] == [[12]]
+    assert "early" not in caplog.text

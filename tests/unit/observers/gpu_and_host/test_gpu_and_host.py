@@ -104,8 +104,9 @@ def test_a_machine_without_a_gpu_is_no_failure(seen, monkeypatch):
     assert (watch.facts, watch.gpus()) == (GpuFacts(), [])
 
 
-def test_a_gpu_that_the_framework_has_and_nvml_lacks_is_warned_of(monkeypatch):
-    _, said = watched(monkeypatch, no_driver, Seen(1, (0,)))
+@pytest.mark.parametrize("visible", [1, None], ids=["TensorFlow", "JAX"])
+def test_a_gpu_that_the_framework_has_and_nvml_lacks_is_warned_of(visible, monkeypatch):
+    _, said = watched(monkeypatch, no_driver, Seen(visible, (0,)))
     assert said == [WITHOUT]
 
 

@@ -45,6 +45,13 @@ class ScriptedPsutil(SimpleNamespace):
         )
 
 
+@pytest.fixture(autouse=True)
+def may_use_all_cores(monkeypatch):
+    """As nobody may who runs the tests on a part of a machine."""
+    monkeypatch.setattr(host.os, "sched_getaffinity", lambda _: {0}, raising=False)
+    monkeypatch.setattr(host.os, "cpu_count", lambda: 1)
+
+
 @pytest.fixture
 def now() -> list[float]:
     return [100.0]
