@@ -336,3 +336,13 @@ def test_the_loader_imports_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == "set()"
+
+
+def test_while_a_thread_lists_the_runs_others_have_those_of_the_last_time(tab, runs, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    ask = tab(runs("a"))
+    before = ask("/runs").json
+    with ask.plugin._runs._listing:
+        runs("b")
+        assert ask("/runs").json == before
+    assert len(ask("/runs").json["runs"]) == 2

@@ -74,3 +74,31 @@ def test_a_full_pipe_that_does_not_block_is_waited_for():
     reader.join(30)
     os.close(read)
     assert bytes(taken) == b"".join(lines)
+
+
+class Stopped(Unbuffered):
+    """Takes nothing until it goes on, as a terminal that is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+
+    def write(self, piece) -> int | None:
+        return super().write(piece) if self.goes_on.wait(0.0001) else None
+
+
+def test_a_reader_who_has_stopped_is_not_waited_for():
+    read, write = os.pipe()
+    source = os.fdopen(read, "rb", buffering=0)
+    stream = Stopped()
+    worker = PrefixedOutput(source, SharedOutput(stream), b"[worker 0] ")
+    worker.start()
+    os.write(write, b"said\n")
+    while not worker._lock.locked():
+        pass
+    worker.finish(0.01)
+    assert stream.taken == b""
+    stream.goes_on.set()
+    os.close(write)
+    worker._thread.join()
+    assert stream.taken == b"[worker 0] said\n"
