@@ -44,5 +44,7 @@ def test_a_trial_in_another_process_does_not_outlive_a_program_that_is_killed():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux ends it")
 def test_nor_one_that_was_killed_before_the_trial_could_ask():
-    others = [sys.executable, "-c", CHILD, "1"]
-    assert subprocess.run(others, capture_output=True, timeout=180).returncode == 1
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    orphan = [sys.executable, "-c", CHILD, str(gone.pid)]
+    assert subprocess.run(orphan, capture_output=True, timeout=180).returncode == 1

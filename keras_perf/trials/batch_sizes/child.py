@@ -1,4 +1,4 @@
-"""One batch size, measured here: `python -m keras_perf.trials.batch_sizes.child TASK PARENT`.
+"""One batch size, measured in this process: `python -m keras_perf.trials.batch_sizes.child TASK`.
 
 It answers in one line of JSON. Memory that runs out ends this process and no other.
 """
@@ -40,6 +40,7 @@ class Task:
         batch_size: examples of a step.
         memory_limit_mib: what training may take; None for what there is.
         seconds: of measuring, about.
+        parent: number of the process that asks; the child ends with it.
         predict: calls of `predict_on_batch`, in place of steps of training.
     """
 
@@ -49,6 +50,7 @@ class Task:
     batch_size: int
     memory_limit_mib: float | None
     seconds: float
+    parent: int
     predict: bool = False
 
 
@@ -134,17 +136,17 @@ def is_out_of_memory(error: Exception) -> bool:
     return any(each in text for each in ("out of memory", "resource_exhausted", "bad_alloc"))
 
 
-def main(task: str, parent: str) -> None:
+def main(task: str) -> None:
     """Measures, and answers what was found."""
     answers = answers_apart()
-    end_with_parent(int(parent))
+    told = json.loads(task)
+    end_with_parent(told["parent"])
     with contextlib.suppress(OSError):
         # Where the whole machine runs out of memory, Linux is to end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")
-    told = json.loads(task)
     answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
     print(json.dumps(stored(answer)), file=answers)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1])

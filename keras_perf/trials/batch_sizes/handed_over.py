@@ -85,9 +85,10 @@ def measured_in_a_child(
         batch_size=batch_size,
         memory_limit_mib=memory_limit_mib,
         seconds=seconds,
+        parent=os.getpid(),
         predict=predict,
     )
-    command = [sys.executable, "-m", CHILD, json.dumps(asdict(task)), str(os.getpid())]
+    command = [sys.executable, "-m", CHILD, json.dumps(asdict(task))]
     try:
         answer = _answer(run(command, limit_s))
     except subprocess.TimeoutExpired as error:
