@@ -59,11 +59,12 @@ def cost_ms(model: StepModel, of: Literal["step", "whole"], optimism: float = 0.
 
     The rest between epochs that few of them had may not come again, at best: Keras's first reading
     of metrics, a long collection of garbage. It was 0.65 s of one training, and less than half of
-    that once the same process trained again.
+    that once the same process trained again. What a change has made less of goes no second time.
     """
     if of == "step":
         return max(1e-9, model.step_ms)
-    return max(1e-9, model.training_ms - max(0.0, optimism) * model.once_between_ms)
+    once_ms = min(model.once_between_ms, model.outside.get("epoch_rest", 0.0))
+    return max(1e-9, model.training_ms - max(0.0, optimism) * once_ms)
 
 
 def predicted(

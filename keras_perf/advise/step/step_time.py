@@ -43,6 +43,7 @@ class StepTime:
         per_share: so many times the share of all cores that the input leaves a step is quicker, at
             most, as is expected.
         awake_ms: what computing saved because it no longer follows a long pause.
+        first_epoch_ms: what a step takes longer on average while the first epoch fills a cache.
         input_left_ms: what a quicker input may still save of a step, where one on a ready batch
             told; None where that is not known, or nothing was changed.
     """
@@ -69,6 +70,7 @@ class StepTime:
     python: bool = False
     per_share: float = 1.0
     awake_ms: float = 0.0
+    first_epoch_ms: float = 0.0
     input_left_ms: float | None = None
 
     @property
@@ -97,7 +99,7 @@ class StepTime:
         """Predicted time of a step."""
         both = self.produce_ms, self.rest_ms
         flow = max(both) if self.prefetched else sum(both)
-        return max(flow, self.cpu_ms / self.cores)
+        return max(flow, self.cpu_ms / self.cores) + self.first_epoch_ms
 
     @property
     def whole_ms(self) -> float:

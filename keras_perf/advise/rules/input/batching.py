@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import maps_batches
@@ -18,6 +21,13 @@ two numbers, 2048 times per batch, took 9 to 15 µs on one core of a shared serv
 
 OF_MANY_LENGTHS = {"padded_batch", "group_by_window", "dense_to_ragged"}
 """Kinds of stages that make batches of examples which have no shape in common."""
+
+BATCHES = ("Batch", "ParallelBatch", "PaddedBatch")
+"""Beginnings of names of stages that make batches."""
+
+LETS_BATCHES_THROUGH = ("Shuffle", "Repeat", "Prefetch", "Options", "Model", "AssertCardinality")
+"""The same of those that do with batches what they do with examples, but for a shuffle: it is to
+stand before them."""
 
 MOSTLY_CALLS = 4.0
 """A map that takes more than so many times the cost of a call is mostly work. One that takes less
@@ -46,6 +56,20 @@ def _takes_batches(name: str, situation: Situation) -> bool:
     return not any(stage.one_at_a_time for stage in written)
 
 
+def _right_before_a_batch(stage: Stage, behind: Sequence[Stage]) -> bool:
+    """Batches go through all that stands between, as single examples do now.
+
+    A filter or a part of the data works with examples; of another map the order would change.
+    """
+    names = (each.name for each in behind)
+    between = takewhile(lambda name: not name.startswith(BATCHES), names)
+    return "AndBatch" in stage.name or all(map(_lets_batches_through, between))
+
+
+def _lets_batches_through(name: str) -> bool:
+    return name.startswith(LETS_BATCHES_THROUGH)
+
+
 @rule(
     "batch-before-map",
     on="input",
@@ -58,10 +82,11 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
     model, recorded = situation.model, situation.facts.input.stages
     found = [
         (name, stage)
-        for name, stage in zip(model.stages, recorded, strict=False)
+        for place, (name, stage) in enumerate(zip(model.stages, recorded, strict=False))
         if stage.name.startswith(("Map", "ParallelMap"))
         and _calls(stage) > 1.5
         and _takes_batches(name, situation)
+        and _right_before_a_batch(stage, recorded[place + 1 :])
     ]
     # Examples of many lengths cannot be batched before they are cut, padded or put in buckets.
     of_many_lengths = situation.facts.input.kinds & OF_MANY_LENGTHS

@@ -62,7 +62,7 @@ def cache(situation: Situation) -> Recommendation | None:
             # Behind other advice: nothing is left to keep, and nobody adds a cache for that.
             return model
         first_ms = min(1.0, first_pass) * (model.step_ms - later.step_ms)
-        return replace(later, rest={**later.rest, "first_epoch": first_ms})
+        return replace(later, first_epoch_ms=first_ms)
 
     # What a shuffle and batches take is little, and a reader looks for the sum of the table.
     saved_ms = sum(situation.paces[name] for name in place.saved)

@@ -57,7 +57,7 @@ def interleave(situation: Situation) -> Recommendation | None:
     stage = max(readers, key=lambda name: readers[name])
     kind = next((kind for kind in RECORD_READERS if stage.startswith(kind)), None)
     written = written_as(stage, situation.facts)
-    if _of_one(written, situation):
+    if _of_one(written, situation) or _place_tells(situation):
         return None
     reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
 
@@ -68,7 +68,10 @@ def interleave(situation: Situation) -> Recommendation | None:
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     what, work, one, source = "Read several files", "Reading", "file", "files"
-    lines = "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
+    lines = (
+        "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
+        "# examples of several files are mixed then\n"
+    )
     if not kind and not _may_read_files(situation, written):
         what, work = "Run several datasets", "Running the datasets of its elements"
         one, source, lines = "dataset", "dataset", "# elements are mixed then\n"
@@ -93,6 +96,19 @@ def _one_after_the_other(model: StepModel) -> dict[str, float]:
     """Stages that read a file, or run a dataset, after the other."""
     one_by_one = (name for name in model.stages if model.threads.get(name, 1) == 1)
     return {name: model.stages[name] for name in one_by_one if name.startswith(FILE_READERS)}
+
+
+def _place_tells(situation: Situation) -> bool:
+    """Of another order, examples would be other pairs, or another part of the data."""
+    chains = situation.facts.input.chains
+    if any(stage.kind == "zip" for chain in chains for stage in chain):
+        return True
+    behind = (dropwhile(lambda stage: not _reads(stage), chain) for chain in chains)
+    return any(stage.kind in BY_PLACE for chain in behind for stage in chain)
+
+
+def _reads(stage: WrittenStage) -> bool:
+    return stage.is_reader or stage.kind in ("flat_map", "interleave")
 
 
 def _of_one(written: WrittenStage | None, situation: Situation) -> bool:

@@ -51,6 +51,12 @@ BESIDE_EACH_OTHER = (
     "\n# a random generator of its own, seeded with epoch and index of the batch"
 )
 
+IN_ORDER = "shuffle=False)  # in place of the dataset, in its order"
+
+TO_SHUFFLE = """shuffle=True)  # in place of the dataset
+# this shuffles whole batches: for other examples in each, draw an order of them in __init__ and
+# on_epoch_end, and let a batch take its part of it"""
+
 PASSED_ON_TO_PROCESSES = (
     "\n# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
     "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
@@ -231,12 +237,12 @@ def _with_workers(kind: str, situation: Situation, number: int, *, threads: bool
     length, more = f"{steps or 'number'}  # of batches in an epoch", ""
     if facts.length.ends_by_steps:
         length, more = "number  # of batches in all of the data", f"steps_per_epoch={steps}, "
+    order = TO_SHUFFLE if "shuffle" in facts.input.kinds else IN_ORDER
     return (
         "class Batches(keras.utils.PyDataset):\n"
         "    def __len__(self):\n"
         f"        return {length}\n\n"
         "    def __getitem__(self, index):\n"
         "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-        f"model.fit(Batches({workers}), ..., {more}shuffle=False)"
-        f"  # in place of the dataset, in its order{comments}"
+        f"model.fit(Batches({workers}), ..., {more}{order}{comments}"
     )

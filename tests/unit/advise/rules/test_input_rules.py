@@ -180,6 +180,15 @@ def test_what_is_counted_of_the_first_epoch_is_not_saved_by_a_cache():
     assert_predicts(advice, *(ms + 24 / 200 * (10 - ms) for ms in later))
 
 
+def test_nor_is_it_where_the_pipeline_sets_the_pace_with_a_cache_too():
+    stages = [stage("TensorSlice", 1.0), stage("Map", 4.0, bytes_per_batch=2.0**20)]
+    stages += [stage("Batch", 5.0, bytes_per_batch=2.0**20), stage("Prefetch", 0.0)]
+    advice = cached(stages=stages, context=FITS_IN_MEMORY | {"epoch_steps": 100, "outside": {}})
+    # Batching stays, and 4, 2 or 0% of the rest; half of the 200 steps fill the cache.
+    later = (5 + 5 * left for left in (0.04, 0.02, 0.0))
+    assert_predicts(advice, *(ms + (10 - ms) / 2 for ms in later))
+
+
 def test_a_cache_that_nothing_but_the_first_epoch_would_use_buys_nothing():
     advice = cached(context=FITS_IN_MEMORY | {"epoch_steps": 400, "outside": {}})
     assert_predicts(advice, 10.0, 10.0, 10.0)
@@ -388,6 +397,24 @@ def test_the_flat_map_inside_of_reading_files_cannot_come_after_batching():
     assert batched_first(stages=stages) is None
 
 
+@pytest.mark.parametrize(
+    ("between", "advised"),
+    [
+        (["ShuffleV3", "RepeatV2", "Prefetch"], True),
+        (["Filter"], False),
+        (["FiniteTake"], False),
+        (["ParallelMapV2"], False),
+        (["FlatMap"], False),
+    ],
+)
+def test_batches_have_to_go_through_what_stands_between_as_examples_do(between, advised):
+    """A filter of batches fails, and of another map the order would change."""
+    cheap = stage("Map", EXAMPLES * CALL_MS, elements_per_batch=float(EXAMPLES))
+    stages = [stage("TensorSlice", 6.0), cheap, *(stage(name, 0.1) for name in between)]
+    found = batched_first(1.0, stages=[*stages, stage("BatchV2", 0.5), stage("Filter", 0.1)])
+    assert (found is not None) is advised
+
+
 # -- interleave --------------------------------------------------------------------------
 
 
@@ -396,6 +423,22 @@ def interleaved(reader: str = "TFRecord", **changed: Any) -> Recommendation | No
     stages = [stage(reader, 6.0), stage("Batch", 2.0)]
     found: dict[str, Any] = {"input_wait": 8.0, "compute": 2.0, "stages": stages}
     return interleave(situation(**(found | changed)))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "advised"),
+    [
+        (["t_f_record", "map", "batch"], True),
+        (["take", "t_f_record", "map"], True),
+        (["t_f_record", "map", "take"], False),
+        (["t_f_record", "skip"], False),
+        (["t_f_record", "zip"], False),
+    ],
+)
+def test_where_the_place_of_an_example_tells_what_it_is_their_order_stays(kinds, advised):
+    chain = [{"kind": kind} for kind in kinds]
+    found = interleaved(context={"dataset": {"chains": [chain]}})
+    assert (found is not None) is advised
 
 
 def test_files_read_one_after_the_other_are_told_to_be_read_together():
