@@ -64,9 +64,9 @@ class CallbackTiming(keras.callbacks.Callback):
         """Callbacks that somebody has added beside us are among those we stand for."""
         callbacks = self._list()
         if callbacks is not None and callbacks.callbacks != [self]:
-            self._originals.extend(each for each in callbacks.callbacks if each is not self)
-            # Another list: Keras may be running through this one.
-            callbacks.callbacks = [self]
+            known = [self, *self._originals]
+            self._originals.extend(each for each in callbacks.callbacks if each not in known)
+            callbacks.callbacks = [self]  # another list: Keras may be running through this one
 
     @property
     def batch_hooks(self) -> list[tuple[keras.callbacks.Callback, str]]:

@@ -378,3 +378,18 @@ def test_without_a_callback_list_every_epoch_is_observed_and_nothing_stays(
     assert "not called by a keras CallbackList" in said()[0]
     assert kp.diagnose(tmp_path).summary.steps > 2 * 64
     assert type(network.train_function).__name__ == "function"
+
+
+def test_callbacks_that_are_put_back_into_their_list_are_called_once(tmp_path):
+    """Somebody who keeps the list may hand its callbacks back to it while training runs."""
+    network, begun = programs.model(), []
+    counts = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: begun.append(epoch))
+    puts_back = keras.callbacks.LambdaCallback()
+    ours = [counts, puts_back, kp.StepGapDetector(tmp_path)]
+    callbacks = keras.callbacks.CallbackList(ours, model=network, add_history=True)
+    own = callbacks.callbacks
+    puts_back.on_epoch_end = lambda epoch, logs=None: setattr(callbacks, "callbacks", own)
+    for _ in range(2):
+        network.fit(programs.dataset(12), epochs=3, verbose=0, shuffle=False, callbacks=callbacks)
+    assert begun == [0, 1, 2] * 2
+    assert callbacks.callbacks is own
