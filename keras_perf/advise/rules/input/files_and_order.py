@@ -35,6 +35,11 @@ IDLE_PCT = 70.0
 FILE_READERS = (*RECORD_READERS, "CSV", "FlatMap", "Interleave")
 """Stages that read files, or run a pipeline for each file."""
 
+FILES_IN_ORDER = (
+    "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
+    "# examples of several files are mixed then\n"
+)
+
 NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterleave")
 """Where one of these is, what runs pipelines runs them for something else, or in parallel."""
 
@@ -68,10 +73,7 @@ def interleave(situation: Situation) -> Recommendation | None:
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     what, work, one, source = "Read several files", "Reading", "file", "files"
-    lines = (
-        "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
-        "# examples of several files are mixed then\n"
-    )
+    lines = FILES_IN_ORDER
     if not kind and not _may_read_files(situation, written):
         what, work = "Run several datasets", "Running the datasets of its elements"
         one, source, lines = "dataset", "dataset", "# elements are mixed then\n"
