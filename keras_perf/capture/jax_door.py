@@ -79,19 +79,16 @@ def _save(staging: str) -> None:
     try:
         from jax._src.profiler import _profile_state
 
-        forget, lock = _profile_state.reset, _profile_state.lock
-        known = hasattr(_profile_state, "log_dir") and hasattr(_profile_state, "profile_session")
+        with _profile_state.lock:
+            running, forget = _profile_state.profile_session, _profile_state.reset
+            if running is None or _profile_state.log_dir != staging:
+                return
+            stop = running.stop
+            traced = stop()
+            forget()
     except (ImportError, AttributeError):
-        known = False
-    if not known:
         jax.profiler.stop_trace()
         return
-    with lock:
-        running = _profile_state.profile_session
-        if running is None or _profile_state.log_dir != staging:
-            return
-        traced = running.stop()
-        forget()
     folder = Path(staging, PROFILES, time.strftime("%Y_%m_%d_%H_%M_%S"))
     folder.mkdir(parents=True)
     (folder / f"{socket.gethostname()}.xplane.pb").write_bytes(traced)
