@@ -28,6 +28,14 @@ from keras_perf.records.owners import owner_of
 Answer = TypeVar("Answer")
 
 
+def _forwarded(hook: str) -> Callable[..., None]:
+    def forward(self: CallbackTiming, *arguments: Any, **named: Any) -> None:
+        """Forwards."""
+        self._forward(hook, *arguments, **named)
+
+    return forward
+
+
 class CallbackTiming(keras.callbacks.Callback):
     """Forwards every hook to the callbacks it stands for, in their order.
 
@@ -88,13 +96,12 @@ class CallbackTiming(keras.callbacks.Callback):
             callbacks.callbacks = self._originals
         self._observation = None
 
-    def set_model(self, model: keras.Model) -> None:
-        """Forwards."""
-        self._forward("set_model", model)
-
-    def set_params(self, params: Any) -> None:
-        """Forwards."""
-        self._forward("set_params", params)
+    set_model, set_params = map(_forwarded, ("set_model", "set_params"))
+    # Keras itself calls the hooks of the longer names.
+    on_batch_begin, on_batch_end = map(_forwarded, ("on_batch_begin", "on_batch_end"))
+    on_predict_begin, on_predict_end = map(_forwarded, ("on_predict_begin", "on_predict_end"))
+    on_predict_batch_begin = _forwarded("on_predict_batch_begin")
+    on_predict_batch_end = _forwarded("on_predict_batch_end")
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Of another training on the same list: the one before never told its end."""
@@ -102,14 +109,6 @@ class CallbackTiming(keras.callbacks.Callback):
             self._observation.close(aborted=True, ending=ended_by(None))
         for callback in self._originals:
             callback.on_train_begin(logs)
-
-    def on_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Forwards; Keras itself calls the hook of the longer name."""
-        self._forward("on_batch_begin", batch, logs=logs)
-
-    def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Forwards, likewise."""
-        self._forward("on_batch_end", batch, logs=logs)
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
@@ -188,33 +187,28 @@ class CallbackTiming(keras.callbacks.Callback):
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
-        if (hooks := self._validation) is None:
-            self._forward("on_test_batch_begin", batch, logs=logs)
-        else:
-            self._aborting(hooks.batch_begins, "on_test_batch_begin", batch, logs)
+        hooks = self._validation
+        timed = None if hooks is None else hooks.batch_begins
+        self._test("on_test_batch_begin", timed, batch, logs)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
         """Times each callback's hook."""
-        if (hooks := self._validation) is None:
-            self._forward("on_test_batch_end", batch, logs=logs)
-        else:
-            self._aborting(hooks.batch_ends, "on_test_batch_end", batch, logs)
+        hooks = self._validation
+        timed = None if hooks is None else hooks.batch_ends
+        self._test("on_test_batch_end", timed, batch, logs)
 
-    def on_predict_begin(self, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_predict_begin", logs)
-
-    def on_predict_end(self, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_predict_end", logs)
-
-    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_predict_batch_begin", batch, logs=logs)
-
-    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Forwards."""
-        self._forward("on_predict_batch_end", batch, logs=logs)
+    def _test(self, hook: str, timed: Callable[..., Any] | None, batch: int, logs: Any) -> None:
+        try:
+            if timed is not None:
+                timed(hook, batch, logs)
+                return
+            for callback in self._originals:
+                getattr(callback, hook)(batch, logs=logs)
+        except BaseException as error:
+            # As in training, Keras takes the end of an iterator for that of the data.
+            if not isinstance(error, self._end_of_data):
+                self._abort(error)
+            raise
 
     def _between(self, hook: str, epoch: int, logs: Any) -> None:
         begin = self._now()

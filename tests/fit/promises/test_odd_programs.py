@@ -148,6 +148,21 @@ def test_a_hook_whose_own_iterator_ends_ends_an_epoch_and_no_observation(tmp_pat
     assert (facts.ending.how, facts.outside.epoch_gaps) == (How.DONE, 3)
 
 
+class EndsValidations(keras.callbacks.Callback):
+    """Two batches tell enough."""
+
+    def on_test_batch_end(self, batch, logs=None):
+        if batch == 1:
+            raise StopIteration
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+def test_a_hook_that_ends_a_validation_ends_no_observation(tmp_path):
+    trained(tmp_path, EndsValidations(), epochs=3, validation_data=programs.dataset(5))
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert (facts.ending.how, facts.outside.epoch_gaps) == (How.DONE, 3)
+
+
 def test_a_list_whose_evaluation_raised_has_its_hooks_in_the_next_fit(tmp_path):
     history, network = keras.callbacks.History(), programs.model()
     ours = [kp.StepGapDetector(tmp_path), history]
