@@ -9,15 +9,16 @@ from typing import Any
 import keras
 
 
-def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
+def build_on(model: keras.Model, batch: Callable[[], Any], *, traced: bool = False) -> None:
     """Makes the weights and the optimizer's variables, if nobody did, on any backend.
 
-    Where a layer is only called in training, TensorFlow's trace of a step makes its weights, and
-    then the optimizer's: one that was built without them would refuse them.
+    Where a layer is only called in training, the trace of a step makes its weights, and then the
+    optimizer's: one that was built without them would refuse them.
 
     Arguments:
         model: compiled or not.
         batch: gives one, if the weights are to be made.
+        traced: a step will be, before anything is kept or trained, as on TensorFlow.
 
     Raises:
         ValueError: it runs eagerly, and only training makes the weights of some layers.
@@ -30,8 +31,7 @@ def build_on(model: keras.Model, batch: Callable[[], Any]) -> None:
     if optimizer is None or optimizer.built:
         return
     if _unbuilt(model):
-        traces = keras.backend.backend() == "tensorflow" and not model.run_eagerly
-        if traces:
+        if traced and not model.run_eagerly:
             return
         _loss(model, batch())
     if model.run_eagerly and (left := _unbuilt(model)):

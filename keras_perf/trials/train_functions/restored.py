@@ -28,7 +28,7 @@ def build(model: keras.Model, dataset: tf.data.Dataset) -> None:
         model: compiled or not.
         dataset: of batches; one is taken if the weights are to be made.
     """
-    build_on(model, lambda: next(iter(dataset)))
+    build_on(model, lambda: next(iter(dataset)), traced=True)
 
 
 @contextmanager
