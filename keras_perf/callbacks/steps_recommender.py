@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import keras
-
+from keras_perf.callbacks.found_before import FoundBefore
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.listener import Director, Plan
 from keras_perf.observation.observation import Observation
@@ -23,10 +20,6 @@ from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 from keras_perf.report.steps_per_execution import StepsPerExecution
 from keras_perf.report.text.text_tab import curve_markdown
-
-
-def _nothing() -> None:
-    """In place of a reference to a model."""
 
 
 class StepsPerExecutionRecommender(ObservingCallback, Director):
@@ -43,7 +36,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         apply: run the rest of this `fit`, and later ones with this callback, at the
-            recommended N.
+            recommended N; a later one whose steps are too long for it is tried anew.
         limit: the largest N to recommend.
         max_execution_s: no execution is to last longer, in seconds.
 
@@ -86,12 +79,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             "max_execution_s", max_execution_s, above=0, remedy="The default is 1.0."
         )
         self.recommendation: StepsPerExecution | None = None
-        self._measured_on: Callable[[], keras.Model | None] = _nothing
+        self._found_before = FoundBefore()
         self._forget()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a copy is made of: not the reference to a model."""
-        return {**super().__getstate__(), "_measured_on": _nothing}
 
     def _forget(self) -> None:
         self._refusal: str | None = None
@@ -105,19 +94,17 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def observation_begins(self, observation: Observation) -> None:
         """Checks what can be checked before the first step."""
-        known, model = self.recommendation, self._measured_on()
+        known, before = self.recommendation, self._found_before
         self._forget()
         refusal = observation.trials.reason_not_to_try()
         if refusal is not None:
             self._refuse(refusal)
-        elif self.apply and known is not None and known.evidence and model is observation.model:
-            # Of a fit with longer epochs it would be applied in none of these.
-            whole = observation.epoch_steps or known.steps_per_execution
-            self._finished = known.steps_per_execution <= whole
+        elif self.apply and known is not None and known.evidence:
+            self._finished = before.holds(observation.model, observation.epoch_steps)
 
     def executions(self, executions: Sequence[Execution]) -> None:
         """Collects times of the present length, and of trials."""
-        if not (self._finished or self._refused):
+        if not self._refused and self._conclusion is None:
             present = self._training.steps_per_execution
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
@@ -131,7 +118,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
     def direct(self, plan: Plan) -> Plan:
         """Puts a trial, or once applied an execution of the recommended length, in its place."""
         if self._finished:
-            return self._applied(plan)
+            too_long = self._found_before.too_long(self._times, plan.steps, self.max_execution_s)
+            self._finished = not too_long
+            return self._applied(plan) if too_long is False else plan
         if not self._queue.next_steps:
             self._look_further(plan)
         steps = self._queue.next_steps
@@ -180,8 +169,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._training.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
-        chosen = self.recommendation.steps_per_execution if self.recommendation else 1
-        chosen -= chosen % plan.steps
+        chosen = self._found_before.steps // plan.steps * plan.steps
         steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared():
             self._has_applied = True
@@ -212,7 +200,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             called_less_often=tuple(trials.called_less_often()),
         )
         self.recommendation = StepsPerExecution.of(record)
-        self._measured_on = weakref.ref(fit.model)
+        self._found_before.keep(fit.model, self.recommendation.steps_per_execution)
         if found.dispatch is not None:
             trials.dispatch = found.dispatch
         self.writer.scalars(fit.step, found.scalars)

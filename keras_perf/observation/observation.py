@@ -22,6 +22,7 @@ from keras_perf.observation.warmup_and_intervals import Over, Pace
 from keras_perf.observers.delayed_signals import PATIENCE_S, uninterrupted
 from keras_perf.observers.sensors.core_wait import OwnTime
 from keras_perf.observers.steps.garbage import CollectorPauses
+from keras_perf.observers.steps.tracing_in_a_row import TracingInARow
 from keras_perf.records.execution import Kind
 from keras_perf.records.interval import Interval
 from keras_perf.records.run.ending import Ending, How
@@ -80,6 +81,7 @@ class Observation(ObservedTraining):
             self.recompile_guess,
             backend.traced_s,
         )
+        self._tracing = TracingInARow(backend.traced_s)
         self._runs(function)
         self._collector, self._own = CollectorPauses(clock, self.timeline.collected), OwnTime()
 
@@ -122,15 +124,14 @@ class Observation(ObservedTraining):
         self.batch += plan.steps
         if (traces := self._count_traces()) != self.traces:
             self.traces = traces
+            traced_ns = self._tracing.traced(self.step - plan.steps, plan.steps)
             if plan.kind is _STEADY:
-                self.timeline.retag(_TRACED)
+                self.timeline.retag(_TRACED, traced_ns)
 
     def _plan(self, iterator: Any, now: int) -> Plan:
         """What the next execution is, after the work that is due between two executions."""
         if self.pipeline is None or self.pipeline.iterator is not iterator:
-            self.pipeline = self.backend.input_model(iterator)
-            self.rows_differ = self.backend.rows_may_differ(self.pipeline)
-            self.many_shapes |= self.backend.many_shapes(self.pipeline)
+            self.reads(iterator)
         pace = self.pace
         if (over := pace.over(now)) is Over.STRETCH:
             self._end_stretch(pace.held_fetches)

@@ -79,6 +79,12 @@ class ObservedTraining:
         """XLA compiles the steps, and nothing tells when."""
         return False
 
+    def reads(self, iterator: Any) -> None:
+        """Executions fetch from this iterator from now on."""
+        self.pipeline = self.backend.input_model(iterator)
+        self.rows_differ = self.backend.rows_may_differ(self.pipeline)
+        self.many_shapes |= self.backend.many_shapes(self.pipeline)
+
     def gaps_of_single_steps(self) -> Sequence[int]:
         """tf.data's gap times, where an ordinary execution is one step that fetches once."""
         if self.pipeline is None or self.steps_per_execution > 1 or self.fetches_per_step != 1:

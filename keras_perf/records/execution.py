@@ -49,7 +49,8 @@ class Execution(NamedTuple):
     """Pauses of Python's garbage collector in the training thread; they lie in the parts."""
     compile_ns: int | None = None
     """Of one that seems to have compiled: for how long, by what usual ones compute; 0 where that
-    cannot be told from waiting for input. Else None."""
+    cannot be told from waiting for input. Of one that traced right behind another: for how long at
+    least. Else None."""
 
     input_wait_ns: int | None = None
     """For how long it waited for its batch, where the iterator itself was timed; else None."""

@@ -30,9 +30,10 @@ def compare_with_split(frame: pd.DataFrame, summary: Summary) -> tuple[Agreement
 
     What it cannot see: whether the trace is from this `fit`.
     """
-    if "compile_ms" in frame:
-        # The split has compiling apart, as far as it can tell it; each shape takes its own time.
-        frame = frame.assign(execution_ms=frame["execution_ms"] - frame["compile_ms"])
+    # The split has both apart, as far as it can tell them; each shape takes its own time.
+    apart = {"compile_ms": "execution_ms", "retracing_ms": "python_ms"}
+    told = {of: frame[of] - frame[part] for part, of in apart.items() if part in frame}
+    frame = frame.assign(**told)
     means = mean_parts(frame)
     split = summary.parts
     if "gap_ms" not in means or "compute" not in split:
@@ -40,7 +41,7 @@ def compare_with_split(frame: pd.DataFrame, summary: Summary) -> tuple[Agreement
     errors = _standard_errors(frame)
     inside = split["compute"] + split.get("dispatch", 0.0)
     between = split.get("callbacks", 0.0) + split.get("other_host", 0.0)
-    rows = {} if "compile_ms" in frame else {"step": (["step_ms"], summary.step_ms)}
+    rows = {} if told else {"step": (["step_ms"], summary.step_ms)}
     function = ["execution_ms", "python_ms"]
     if "input_wait" in split:
         rows["input wait"] = (["input_wait_ms"], split["input_wait"])

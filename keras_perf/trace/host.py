@@ -17,6 +17,8 @@ _EXECUTION = re.compile(r"EagerKernelExecute|PjitFunction\(train_step\)")
 """TensorFlow's name, and on JAX that of Keras's compiled step."""
 _STEP_NUMBER, _FUNCTION_CALL = "step_num", "tf_function_call"
 """Statistics of a step marker, and of the call of a `tf.function`."""
+_TRACED = "traced-"
+"""What the latter's value begins with where the function was traced for the call."""
 _CORRELATION = "correlation_id"
 _COLLECTIVE = re.compile(r"(^|[/:])(Collective(Reduce|Gather)|NcclAllReduce)")
 _COMPILES = re.compile(
@@ -37,11 +39,15 @@ class Markers(Spans):
 
 @dataclass(frozen=True)
 class PythonLine:
-    """A thread that marked steps or called a `tf.function`."""
+    """A thread that marked steps or called a `tf.function`.
+
+    `traced` are those of its calls for which the function was traced.
+    """
 
     name: str
     markers: dict[str, Markers]
     calls: dict[str, Spans]
+    traced: Spans
     executions: Spans
     runs: frozenset[int] = frozenset()
 
@@ -136,6 +142,7 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
     events = line.events
     markers: dict[str, Markers] = {}
     calls: dict[str, Spans] = {}
+    traced: list[Events] = []
     # Events of one name have statistics of the same names, but for a user's function, which may be
     # called as steps are.
     for name_id, first in zip(*np.unique(events.name_id, return_index=True), strict=True):
@@ -143,16 +150,18 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
             continue
         name = plane.event_names.get(int(name_id), "")
         these = events.where(events.name_id == name_id)
-        told = [plane.stats(encoded).keys() for encoded in these.encoded]
+        told = [plane.stats(encoded) for encoded in these.encoded]
         if (marks := np.array([_STEP_NUMBER in names for names in told])).any():
             markers[name] = _markers(plane, these.where(marks))
         if (is_call := np.array([_FUNCTION_CALL in names for names in told])).any():
             calls[name] = spans_of(these.where(is_call))
+            how = [str(names.get(_FUNCTION_CALL, "")) for names in told]
+            traced.append(these.where(np.array([each.startswith(_TRACED) for each in how])))
     if not markers and not calls:
         return None
     executions = events.named(plane.ids(_EXECUTION.fullmatch))
     runs = frozenset(executor.runs_of(events))
-    return PythonLine(line.name, markers, calls, spans_of(executions), runs)
+    return PythonLine(line.name, markers, calls, spans_of(*traced), spans_of(executions), runs)
 
 
 def _markers(plane: Plane, events: Events) -> Markers:

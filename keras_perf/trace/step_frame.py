@@ -37,7 +37,8 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         step has no gap: `gap_ms` and `step_ms` are NaN. `collective_ms` is there if collective
         operations are, and the columns of `device_columns` if GPUs are. If XLA compiled there are
         `compiled_ratio` (1 where it did in the step, else 0) and `compile_ms` (of `execution_ms`,
-        until the last compilation had ended). `attrs["steps_from"]` is `markers` or `functions`,
+        until the last compilation had ended); if TensorFlow traced functions, `retraced_ratio` and
+        `retracing_ms` (of `python_ms`). `attrs["steps_from"]` is `markers` or `functions`,
         `attrs["cpu_operations"]` as `Trace` has it.
 
     Raises:
@@ -62,6 +63,8 @@ def trace_frame(space: XSpace) -> pd.DataFrame:
         frame["collective_ms"] = collective / 1e9
     if len(host.compilations.begin):
         frame = frame.join(_compile_columns(host, steps))
+    if len(steps.line.traced.begin):
+        frame = frame.join(_retracing_columns(host, steps))
     frame.attrs["steps_from"] = steps.origin
     operations = host.cpu_operations(steps.line).during(steps.begin, steps.next_begin)
     longest = operations.longest_ms()
@@ -117,3 +120,10 @@ def _compile_columns(host: Host, steps: Steps) -> pd.DataFrame:
     waits, executions = host.waits.cover, steps.line.executions.cover
     until = (waits | executions).within(steps.begin, ends) - waits.within(steps.begin, ends)
     return pd.DataFrame({"compiled_ratio": compiled.astype(float), "compile_ms": until / 1e9})
+
+
+def _retracing_columns(host: Host, steps: Steps) -> pd.DataFrame:
+    """Python's part of calls for which a function was traced: making its graph ready, too."""
+    runs, traced = host.waits.cover | steps.line.executions.cover, steps.line.traced.cover
+    alone = (runs | traced).within(steps.begin, steps.end) - runs.within(steps.begin, steps.end)
+    return pd.DataFrame({"retraced_ratio": (alone > 0).astype(float), "retracing_ms": alone / 1e9})

@@ -34,6 +34,8 @@ _LABELS = {
     "copy_to_host_ms": "copies to host",
     "compiled_ratio": "steps that XLA compiled in",
     "compile_ms": "compiling, in execution",
+    "retraced_ratio": "steps that a function was traced in",
+    "retracing_ms": "tracing, in Python",
     "collective_ms": "collectives",
     "exchange_ms": "collectives alone on a GPU",
     "exchange_wait_ms": "of them waiting for the last GPU",

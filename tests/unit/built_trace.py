@@ -94,5 +94,5 @@ def fetch(begin_ms, end_ms, **stats):
     return ("IteratorGetNextAsOptionalOp::DoCompute", begin_ms, end_ms, stats)
 
 
-def call(begin_ms, end_ms, name="train_step"):
-    return (name, begin_ms, end_ms, {"tf_function_call": "notTraced-nonXla", "tracing_count": 1})
+def call(begin_ms, end_ms, name="train_step", *, how="notTraced-nonXla"):
+    return (name, begin_ms, end_ms, {"tf_function_call": how, "tracing_count": 1})

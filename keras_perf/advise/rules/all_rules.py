@@ -13,7 +13,8 @@ from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epoc
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.between_epochs.validation_input import faster_validation
-from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision, stable_shapes
+from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
+from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision
 from keras_perf.advise.rules.garbage import tune_gc
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.rules.input.batching import batch_before_map

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 MOSTLY = 0.5
@@ -12,15 +13,17 @@ MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class TracedCompiling:
-    """What a trace shows of XLA's compiling.
+    """What a trace shows of XLA's compiling and of TensorFlow's tracing.
 
-    `share` of its steps compiled; a step spent `compile_ms` on that. `computing_ms` is the rest of
-    what a step does inside the train function, of the trace in which that is longest.
+    `share` of its steps compiled or traced; a step spent `compile_ms` on both. `computing_ms` is
+    the rest of what a step does inside the train function, of the trace in which that is longest.
+    XLA's is more of it if `by_xla`.
     """
 
     share: float
     compile_ms: float
     computing_ms: float
+    by_xla: bool = True
 
 
 def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompiling | None:
@@ -32,19 +35,26 @@ def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompil
         wide: a run's scalars, a column a tag; the figures of one trace stand in one row.
         wait_is_apart: the input wait was measured, and is no part of the split's compute.
     """
-    tags = ["compiled_ratio", "compile_ms", "execution_ms", "python_ms", "input_wait_ms"]
-    columns = [f"trace/{tag}" for tag in tags]
-    if not set(columns) <= set(wide.columns):
+    always = [f"trace/{part}_ms" for part in ("execution", "python", "input_wait")]
+    at_times = [f"trace/{tag}" for tag in ("compiled_ratio", "retraced_ratio")]
+    at_times += ["trace/compile_ms", "trace/retracing_ms"]
+    if not set(always) <= set(wide.columns):
         return None
-    # Of a trace without compilations the first two are missing.
-    traces = wide[columns].dropna(subset=columns[2:]).fillna(0.0)
-    share, compiling, execution, python, wait = (traces[column] for column in columns)
-    inside = execution + python + (0.0 if wait_is_apart else wait)
+    traces = wide.dropna(subset=always).reindex(columns=always + at_times).fillna(0.0)
+    execution, python, wait, compiled, retraced, compile_ms, retracing_ms = (
+        traces[column] for column in always + at_times
+    )
+    share, both_ms = np.maximum(compiled, retraced), compile_ms + retracing_ms
     if not len(traces) or share.max() < MOSTLY:
         return None
-    computing_ms = float((inside - compiling).max())
+    inside = execution + python + (0.0 if wait_is_apart else wait)
     most = int(share.argmax())
-    return TracedCompiling(float(share.iloc[most]), float(compiling.iloc[most]), computing_ms)
+    return TracedCompiling(
+        float(share.iloc[most]),
+        float(both_ms.iloc[most]),
+        float((inside - both_ms).max()),
+        by_xla=bool(2 * compile_ms.iloc[most] >= both_ms.iloc[most]),
+    )
 
 
 def with_compiling_apart(intervals: pd.DataFrame, found: TracedCompiling) -> pd.DataFrame:

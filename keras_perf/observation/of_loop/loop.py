@@ -11,7 +11,6 @@ import tensorflow as tf
 from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
 from keras_perf.observation.facts.input.distribution_options import options_of_iterator
-from keras_perf.observation.facts.input.pipeline_model import PipelineModel
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
@@ -142,7 +141,7 @@ class LoopObservation(Observation):
             # Another iterator is an epoch of its own.
             self._in_turn.comes(iterator, steps)
             self._stretch_of_calls_ends()
-            self.pipeline = PipelineModel(iterator)
+            self.reads(iterator)
             self.input_kind = _kind_of(iterator)
             if self._dataset_graph is None:
                 self._dataset_graph = dataset_graph(dataset_behind(iterator))

@@ -13,6 +13,7 @@ class Row:
 
     __slots__ = (
         "begin",
+        "compiled",
         "end",
         "hooks",
         "kind",
@@ -29,6 +30,7 @@ class Row:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
         self.returned = self.ready = self.end = self.own = 0
         self.waited: int | None = None
+        self.compiled: int | None = None
         # Most executions have neither, and a list for each is work for Python's collector.
         self.hooks: list[tuple[str, int, int]] | tuple[()] = ()
         self.pauses: list[tuple[int, int]] | tuple[()] = ()
@@ -53,7 +55,7 @@ class Row:
             end,
             owners,
             collected,
-            None,
+            self.compiled,
             waited,
             self.own,
         )

@@ -63,6 +63,18 @@ TRACE_METRICS = (
         "Lies in trace/execution_ms; what runs before a compilation counts.",
     ),
     Metric(
+        "trace/retraced_ratio",
+        "ratio",
+        "Share of the traced steps in which TensorFlow traced a function.",
+        "Absent where it traced none, and on JAX.",
+    ),
+    Metric(
+        "trace/retracing_ms",
+        "ms",
+        "Python's part of the calls in a traced step for which a function was traced.",
+        "Lies in trace/python_ms; making the new graph ready to run counts.",
+    ),
+    Metric(
         "trace/collective_ms",
         "ms",
         "Time in which a collective operation ran.",

@@ -125,6 +125,17 @@ def test_apply_runs_the_rest_at_the_recommended_number_bit_exactly(told, tmp_pat
     assert recommender.recommendation.steps_per_execution == 1
 
 
+@pytest.mark.timing
+def test_a_later_fit_whose_steps_are_too_long_for_the_number_is_tried_anew(told, tmp_path):
+    (network, _), recommender = applied_more(tmp_path, 32, list)
+    recommender.max_execution_s = 1e-9
+    told.clear()
+    network.fit(programs.dataset(200), verbose=0, shuffle=False, callbacks=[recommender])
+    assert {e.steps for e in told} == {1}
+    assert recommender.recommendation.steps_per_execution == 1
+    assert not recommender.recommendation.applied
+
+
 class Notes(programs.Diary):
     """The same with the logs."""
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.advise.gains.compiling import COUNTED
-from keras_perf.advise.rules.compute import stable_shapes
+from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.steps.recompiling import SHARE_OF_FIRST, RecompileGuess

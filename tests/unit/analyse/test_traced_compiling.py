@@ -96,6 +96,37 @@ def test_where_the_wait_is_not_apart_it_is_no_compiling():
     assert found.parts["compute"] == pytest.approx(31.5)
 
 
+def retraced(step, share, tracing, executing=4.0):
+    """The scalars of a trace whose steps trace a function."""
+    values = {"execution_ms": executing, "python_ms": 1.0 + tracing, "input_wait_ms": 0.5}
+    values |= {"retraced_ratio": share, "retracing_ms": tracing}
+    return step, {f"trace/{name}": value for name, value in values.items()}
+
+
+def test_what_every_step_is_traced_for_is_compiling_too():
+    points = [point(60, 60, 76.0, compute=26.0, compile=50.0), retraced(40, 1.0, 70.0)]
+    context = {"driver": "loop", "jit_compile": False, "many_shapes": True}
+    found = summarize(frame(*points), facts_of(context))
+    assert found.compiling is not None
+    assert not found.compiling.by_xla
+    # A step executes and waits for 4.5 ms, and Python calls it in one.
+    assert found.parts["compute"] == pytest.approx(5.5)
+    assert found.parts["compile"] == pytest.approx(76.0 - 5.5)
+    verdict, _ = verdict_of(situation_of(found))
+    assert verdict == "compile-bound"
+    advice, *_ = recommendations(situation_of(found))
+    assert "reduce_retracing=True" in advice.action
+    notes = diagnosis_of(found).notes
+    assert any("traces a function again and again" in note for note in notes)
+    assert not any("XLA compiles" in note for note in notes)
+
+
+def test_where_few_steps_are_traced_the_split_tells_them_from_the_others():
+    points = [point(60, 60, 76.0, compute=26.0, compile=50.0), retraced(40, 0.1, 7.0)]
+    found = summarize(frame(*points), facts_of({}))
+    assert found.compiling is None
+
+
 def test_the_note_says_what_is_counted_as_compiling():
     notes = diagnosis_of(run(MOSTLY)).notes
     assert any(

@@ -15,7 +15,7 @@ MOST_MODULES = 14
 
 RULE = "a rule: what it asks, changes and says, beside each other to be checked against each other"
 LONGER = {
-    ("advise/rules/compute.py", "stable_shapes"): RULE,
+    ("advise/rules/compiling/stable_shapes.py", "stable_shapes"): RULE,
     ("advise/rules/input/batching.py", "batch_before_map"): RULE,
     ("advise/rules/input/caching.py", "cache"): RULE,
     ("advise/rules/input/python_input.py", "parallel_input"): RULE,

@@ -526,6 +526,38 @@ def test_a_trace_without_compilations_says_nothing_of_them(tmp_path):
     assert not {"compiled_ratio", "compile_ms"} & set(frame(tmp_path, host).columns)
 
 
+def calling(*traced):
+    """Three steps, each the call of a function that executes for 3 ms at its end."""
+    events = []
+    for step in range(3):
+        how = "traced-nonXla" if step in traced else "notTraced-nonXla"
+        begin = 20 * step
+        events += [marker(step, begin, begin + 12), call(begin + 1, begin + 11, how=how)]
+        events.append(runs(begin + 8, begin + 11))
+    return BuiltPlane("/host:CPU").line("python", *events)
+
+
+def test_python_s_part_of_a_call_that_was_traced_is_tracing(tmp_path):
+    found = frame(tmp_path, calling(0, 2))
+    assert column(found, "retraced_ratio") == [1, 0, 1]
+    assert column(found, "retracing_ms") == [10 - 3, 0, 10 - 3]
+    assert column(found, "python_ms") == [12 - 3] * 3
+    assert "tracing, in Python" in str(kp.read_trace(tmp_path))
+
+
+def test_a_trace_in_which_nothing_was_traced_says_nothing_of_it(tmp_path):
+    assert not {"retraced_ratio", "retracing_ms"} & set(frame(tmp_path, calling()).columns)
+
+
+def test_what_a_step_was_traced_for_is_no_difference_to_the_split(tmp_path):
+    without = {"compute": 5.0, "callbacks": 8.0}
+    found = compare_with_split(
+        frame(tmp_path, calling(0, 1, 2)), summary(60.0, compile=47.0, **without)
+    )
+    assert [each.part for each in found] == ["train function", "between executions"]
+    assert all(each.agrees for each in found)
+
+
 def test_what_a_step_compiled_for_is_no_difference_to_the_split(tmp_path):
     host = three_steps().line(*compiling(15, 18))
     without = {"input_wait": 2.5, "compute": 6.0, "callbacks": 2.0, "other_host": 0.5}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.analyse.from_traces.traced_compiling import TracedCompiling
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms, in_percent, in_s
@@ -32,7 +33,10 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         if share["epoch_rest"] > MUCH and not in_loop:
             yield from _compiling_between(summary.facts)
             yield from _ends_between(summary)
-    if summary.facts.input.shapes_differ or summary.compiling is not None:
+    by_trace = summary.compiling
+    if by_trace is not None and not by_trace.by_xla:
+        yield f"TensorFlow traces a function again and again. {_as_traced(by_trace)}"
+    elif summary.facts.input.shapes_differ or by_trace is not None:
         yield "XLA compiles for each new shape of a batch. " + _how_compiling_is_told(summary)
 
 
@@ -86,12 +90,16 @@ def _how_compiling_is_told(summary: Summary) -> str:
         return "JAX tells when it does."
     compiling = summary.compiling
     if compiling is not None:
-        return (
-            f"A trace shows that it did in {in_percent(compiling.share)} of the traced steps, "
-            f"whose remaining time was {in_ms(compiling.computing_ms)} at most: compute time "
-            "beyond that counts as compiling."
-        )
+        return _as_traced(compiling)
     by_length = "Shapes can differ here, so compilations are inferred from their length"
     if summary.trace:
         return f"{by_length}; traces show no steps that nearly all compile."
     return f"{by_length}, which fails if nearly every step compiles; a trace would tell."
+
+
+def _as_traced(found: TracedCompiling) -> str:
+    return (
+        f"A trace shows that it did in {in_percent(found.share)} of the traced steps, "
+        f"whose remaining time was {in_ms(found.computing_ms)} at most: compute time "
+        "beyond that counts as compiling."
+    )

@@ -12,7 +12,8 @@ from hand_built import H200, assert_predicts, between_epochs, situation, summary
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
-from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision, stable_shapes
+from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
+from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision
 from keras_perf.advise.rules.on_a_gpu import (
     enable_xla,
     gpu_thread_mode,
@@ -71,6 +72,20 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     loader = told(rows_differ=True, input_kind="DataLoader")
     assert loader.action.endswith("drop_last=True)")
     assert "len(y) // batch_size" in told(rows_differ=True, input_kind="arrays").action
+
+
+def test_a_loop_s_function_that_is_traced_for_each_length_is_told_to_generalise():
+    def told(**context: Any) -> Recommendation:
+        return stable_shapes(situation(compute=6.0, compile=4.0, context=context))
+
+    lengths = {"driver": "loop", "many_shapes": True}
+    for rows_differ in (True, False):
+        advice = told(**lengths, rows_differ=rows_differ)
+        assert "reduce_retracing=True" in advice.action
+        assert "an axis other than the rows" in advice.reason
+        assert not advice.evidence["rows_differ"]
+    # Keras's own train function does so.
+    assert "reduce_retracing" not in told(many_shapes=True, rows_differ=True).action
 
 
 def test_on_jax_nobody_is_told_of_tf_function():
@@ -171,7 +186,8 @@ def test_batches_that_python_makes_are_padded_where_they_are_made():
 
 
 @pytest.mark.parametrize(
-    ("jit_compile", "said"), [(True, "@tf.function(jit_compile=False)"), (None, ""), (False, "")]
+    ("jit_compile", "said"),
+    [(True, "@tf.function(jit_compile=False, reduce_"), (None, ""), (False, "")],
 )
 def test_in_a_loop_xla_is_spoken_of_only_where_it_is_there(jit_compile, said):
     context = {"shapes_differ": True, "driver": "loop", "jit_compile": jit_compile}

@@ -460,6 +460,21 @@ def test_what_a_retraced_execution_takes_longer_than_usual_is_compiling():
     assert (parts["compile"], parts["compute"], parts["other_host"]) == (5000, 1000, 3)
 
 
+def test_where_all_trace_compiling_is_what_each_says_that_it_traced():
+    loop, splitter = ScriptedLoop(), Splitter()
+    for told_us in (4000, 7000, None):
+        traced = loop.run(1, kind=Kind.TRACED, compute=5100)
+        splitter.add(traced._replace(compile_ns=None if told_us is None else told_us * US))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    # No more than there is, and nothing where nobody told.
+    assert (parts["compile"], parts["compute"]) == (4000 + 5100, 1100 + 5100)
+    splitter.add(loop.run(1, compute=100))
+    splitter.add(loop.run(1, kind=Kind.TRACED, compute=5100)._replace(compile_ns=4000 * US))
+    splitter.close_stretch(None)
+    assert parts_of(splitter.take())["compile"] == 5000
+
+
 def test_what_is_usual_is_remembered_from_the_stretch_before():
     loop, splitter = ScriptedLoop(), Splitter()
     for _ in range(9):

@@ -35,6 +35,19 @@ def test_an_execution_lasts_until_the_next_one_begins(timeline):
     assert (told[0].inside_ns, told[0].host_ns, told[0].cycle_ns) == (15, 5, 20)
 
 
+def test_what_it_turned_out_to_be_may_say_for_how_long_it_traced(timeline):
+    for step, told in enumerate((None, 7)):
+        timeline.begin(100 * step, 100 * step, step, 1, Kind.STEADY)
+        timeline.returned(100 * step + 10)
+        timeline.retag(Kind.TRACED, told)
+    timeline.flush()
+    found = timeline.take()
+    assert [(each.kind, each.compile_ns) for each in found] == [
+        (Kind.TRACED, None),
+        (Kind.TRACED, 7),
+    ]
+
+
 @pytest.mark.parametrize(
     ("fetches", "waited"),
     [

@@ -11,7 +11,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
-from keras_perf.advise.rules.compute import stable_shapes
+from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
 from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.report.compared.advice_in_comparison import advice_taken
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of

@@ -139,7 +139,8 @@ def _without_xla(situation: Situation) -> _Way:
             "Without XLA nothing is compiled for a length: tried on this training, a step took "
             f"{in_ms(tried.after_ms)}."
         )
-    settings, code = situation.facts.settings, "@tf.function(jit_compile=False)"
+    settings = situation.facts.settings
+    code = "@tf.function(jit_compile=False, reduce_retracing=True)"
     if not settings.in_a_loop:
         code = compiled_with(settings.own_compile, jit_compile=False)
     title = "Train without XLA, which compiles for each length"
@@ -168,9 +169,14 @@ def _few_lengths(situation: Situation) -> _Way:
     return _Way(
         "Give the train function batches of few lengths",
         told,
-        BUCKETS if situation.own_dataset else PADDED,
+        in_few_lengths(situation),
         change,
     )
+
+
+def in_few_lengths(situation: Situation) -> str:
+    """Code that makes batches of few lengths."""
+    return BUCKETS if situation.own_dataset else PADDED
 
 
 def _tried(situation: Situation, id: str) -> TriedChange | None:

@@ -1,0 +1,1 @@
+"""Advice against tracing and compiling again and again."""

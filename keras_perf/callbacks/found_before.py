@@ -1,0 +1,58 @@
+"""The number of steps per execution that an earlier `fit` with a callback led to."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+
+import keras
+
+from keras_perf.observers.steps_trial.trial_times import TrialTimes
+
+
+class FoundBefore:
+    """It holds for the model on which it was found, as long as its steps are not too long for it.
+
+    A copy knows of none.
+
+    Attributes:
+        steps: the number, of the newest training that led to one.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self._model: Callable[[], keras.Model | None] | None = None
+        self._looked_at = True
+
+    def __reduce__(self) -> tuple[type[FoundBefore], tuple[()]]:
+        """What a copy is made of."""
+        return FoundBefore, ()
+
+    def keep(self, model: keras.Model, steps: int) -> None:
+        """A training of this model has led to this number."""
+        self.steps, self._model, self._looked_at = steps, weakref.ref(model), True
+
+    def holds(self, model: keras.Model, epoch_steps: int | None) -> bool:
+        """Whether it may be applied in the training that begins, with epochs of so many steps."""
+        if self._model is None or self._model() is not model:
+            return False
+        self._looked_at = False
+        # Of a fit with longer epochs it would be applied in none of these.
+        return self.steps <= (epoch_steps or self.steps)
+
+    def too_long(self, times: TrialTimes, present: int, most_s: float) -> bool | None:
+        """Whether so many steps take longer than that here; None while that is not known.
+
+        Other batches, or compiling the model otherwise, make other steps of them.
+
+        Arguments:
+            times: of this training's executions.
+            present: steps of an ordinary one.
+            most_s: no execution is to last longer.
+        """
+        if self._looked_at:
+            return False
+        if times.ordinary_ms is None:
+            return None
+        self._looked_at = True
+        return times.ordinary_ms / present * self.steps > 1e3 * most_s
