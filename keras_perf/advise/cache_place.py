@@ -89,13 +89,14 @@ def best_place(facts: RunFacts) -> Place | None:
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
     length = facts.length
-    if not length.epoch_steps:
+    epoch_steps = length.epoch_steps
+    if not (epoch_steps or facts.settings.in_a_loop):
         return None
-    names, steps = [pace.name for pace in paces], float(length.epoch_steps)
-    if names and not length.ends_by_steps and _comes_together_alike(chains):
+    names, steps = [pace.name for pace in paces], float(epoch_steps or 0)
+    if names and epoch_steps and not length.ends_by_steps and _comes_together_alike(chains):
         passes = float(length.epochs or 0)
         return Place(None, paces[-1], tuple(names), passes, steps, whole=True)
-    if made_by := _shuffled_by_keras(chains):
+    if epoch_steps and (made_by := _shuffled_by_keras(chains)):
         batched = next((pace for pace in paces if "Batch" in pace.name), None)
         if batched is None or length.ends_by_steps:
             return None
@@ -119,12 +120,14 @@ def best_place(facts: RunFacts) -> Place | None:
         # An endless stream, which nobody repeats, would be kept without end.
         unknown = Place(written, after, tuple(saved), None, steps)
         return unknown if len(chains) == len(repeats) == 1 else None
+    elif not epoch_steps:
+        return None  # Where a loop's epochs end is not known.
     elif length.ends_by_steps:
         if written is None or written.kind != "map" or not written.elements:
             return None
         steps = written.elements / max(1e-9, after.stage.elements_per_batch)
-    passes = (length.epochs or 0) * length.epoch_steps / steps
-    return Place(written, after, tuple(saved), passes, steps)
+    in_all = (length.epochs or 0) * epoch_steps if epoch_steps else length.steps
+    return Place(written, after, tuple(saved), in_all / steps, steps)
 
 
 def _taken_of(written: WrittenStage | None, chain: Chain) -> bool:

@@ -527,7 +527,7 @@ def test_a_log_directory_that_no_file_can_be_in_is_refused(name):
 def test_a_failure_of_ours_is_said_once_and_training_goes_on(tmp_path, said, monkeypatch):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 60)
-    monkeypatch.setattr("keras_perf.observation.of_loop.loop.PipelineModel", lambda iterator: 1 / 0)
+    monkeypatch.setattr("keras_perf.backends.on_tensorflow.PipelineModel", lambda iterator: 1 / 0)
     loop.train(monitor, 60, host=lambda step: None)
     assert int(loop.optimizer.iterations.numpy()) == 60
     [line] = said()

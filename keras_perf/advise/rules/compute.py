@@ -52,13 +52,19 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
 
     own = settings.own_compile
     setting, action = "run_eagerly=True", compiled_with(own, run_eagerly=False)
-    if settings.eager_functions or settings.in_a_loop:
+    if settings.in_a_loop and not settings.eager_functions:
+        setting = "a train step outside of tf.function"
+        action = (
+            "@tf.function(reduce_retracing=True)\n"
+            "def train_step(x, y):  # what a step computes; print() and .numpy() stay outside"
+        )
+    elif settings.eager_functions:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
     elif on_jax(situation.facts):
         setting = "run_eagerly=True, or jit_compile=False,"
         action = compiled_with(own, run_eagerly=False, jit_compile=True)
-    reason = f"{setting} runs every operation from Python; it is meant for debugging."
+    reason = f"{setting} runs every operation from Python, which is meant for debugging."
     evidence = {"compute_ms": situation.summary.parts.get("compute")}
     operating = share_of_operations(situation)
     if operating is not None:

@@ -140,7 +140,9 @@ def scaled_loss(policy: str, settings: Settings) -> str:
 
 
 def not_eagerly(advice: Recommendation, summary: Summary) -> Recommendation:
-    """Functions are compiled again."""
+    """Functions are compiled again; a step that is in none is put into one."""
+    if not summary.facts.settings.eager_functions:
+        return advice
     return replace(advice, action="tf.config.run_functions_eagerly(False)")
 
 

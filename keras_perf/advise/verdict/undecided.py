@@ -23,7 +23,7 @@ def may_be_eager(situation: Situation) -> str:
     tells = "GPUUtilizationSampler" if situation.model.on_gpu else "a trace (WindowedProfiler)"
     return (
         f"steps run eagerly, and nothing tells how much of their {computing} of computing is "
-        f"Python: {tells} does. Or train without run_eagerly=True, and compare."
+        f"Python: {tells} does. Or train with compiled steps, and compare."
     )
 
 
@@ -51,6 +51,11 @@ def _by_others(situation: Situation, what: str) -> str:
 
 def why_no_wait(summary: Summary) -> str:
     """Why the input wait is missing."""
+    if summary.facts.settings.fetches_outside:
+        return (
+            "batches are fetched outside of `with monitor.execution(...)`; inside of it, as by "
+            "`train_step(*next(iterator))`, it is measured"
+        )
     length = summary.facts.length
     epoch_steps = length.epoch_steps or 0
     if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
@@ -68,7 +73,11 @@ def why_no_wait(summary: Summary) -> str:
             return "batches of a PyDataset's workers are timed with steps_per_execution=1 only"
         return "with PyDataset workers, Keras turns off what measures it"
     if summary.facts.settings.in_a_loop and summary.facts.input.input_kind == "generator":
-        return "nothing tells it of an iterator of Python's; one of a tf.data.Dataset tells it"
+        return (
+            "nothing tells it of an iterator of Python's, and what is fetched outside of `with "
+            "monitor.execution(...)` counts as the loop's own work; iter(dataset) of a "
+            "tf.data.Dataset, fetched from inside of it, tells it"
+        )
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"

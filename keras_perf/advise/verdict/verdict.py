@@ -75,6 +75,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_held_up(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
+    if verdict == "dispatch-bound" and _own_work_may_be_fetching(summary):
+        return "inconclusive", Because(_no_wait(summary))
     if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
     return verdict, of_a_part(verdict, gain, situation)
@@ -87,8 +89,7 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         of_its_own = no_other_part("this worker's step") + "."
         return "compute-bound", Because(of_its_own, waiting)
     if not situation.input_measured:
-        why = f"the input wait could not be measured: {why_no_wait(summary)}."
-        return "inconclusive", Because(why)
+        return "inconclusive", Because(_no_wait(summary))
     if by_two := held_by_two(situation):
         return "inconclusive", Because(by_two)
     quickest_ms, inside_ms = situation.model.undisturbed_ms, situation.model.inside_ms
@@ -117,6 +118,17 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         f"{nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         f"{dispatch}."
     )
+
+
+def _own_work_may_be_fetching(summary: Summary) -> bool:
+    """Of a loop, where nothing tells how long steps wait: it may fetch between two calls."""
+    parts = summary.parts
+    most = parts.get("other_host", 0.0) > parts.get("dispatch", 0.0)
+    return summary.facts.settings.in_a_loop and "input_wait" not in parts and most
+
+
+def _no_wait(summary: Summary) -> str:
+    return f"the input wait could not be measured: {why_no_wait(summary)}."
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

@@ -14,6 +14,7 @@ from keras_perf.observation.facts.input.distribution_options import options_of_i
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
+from keras_perf.observation.of_loop.first_calls import FirstCalls
 from keras_perf.observation.of_loop.in_turn import InTurn
 from keras_perf.observation.of_loop.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
@@ -83,6 +84,7 @@ class LoopObservation(Observation):
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
         self._exhausted, self._in_turn = False, InTurn()
+        self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._shared: dict[str, str] = {}
@@ -108,7 +110,7 @@ class LoopObservation(Observation):
         recorded, strategy = self._exchange.facts(), self._strategy
         return {
             "driver": lambda: "loop",
-            "run_eagerly": tf.config.functions_run_eagerly,
+            "run_eagerly": lambda: tf.config.functions_run_eagerly() or self._first.run_by_python,
             "eager_functions": tf.config.functions_run_eagerly,
             "strategy": lambda: type(strategy).__name__,
             "replicas": lambda: int(strategy.num_replicas_in_sync),
@@ -119,6 +121,7 @@ class LoopObservation(Observation):
             "workers": lambda: self._workers or (recorded.workers if recorded else None),
             "exchange": lambda: recorded,
             "jit_compile": lambda: self._jit_compile,
+            "fetches_outside": lambda: self._first.fetches_outside,
         }
 
     def examples_per_step(self) -> float | None:
@@ -159,6 +162,7 @@ class LoopObservation(Observation):
             self.audience.tell("phase_begins", Phase.TRAINING)
         if self.pace.warmup_left == 0:
             self._exchange.note()
+        self._first.begins(self.pipeline)
         return self.begin(iterator)
 
     def call_ends(self, plan: Plan, *, marked: bool) -> None:
@@ -170,6 +174,7 @@ class LoopObservation(Observation):
         if not marked:
             self.returned(plan, unseen=self._on_gpu)
         self.timeline.ready(self.now())
+        self._first.ends(self.pipeline)
 
     def _end_interval(self, pending_gaps: int | None, now: int) -> None:
         super()._end_interval(pending_gaps, now)
@@ -179,6 +184,7 @@ class LoopObservation(Observation):
 
     def call_raises(self, *, out_of_data: bool) -> None:
         """It never was; `out_of_data`, if the iterator has come to its end."""
+        self._first.raises()
         self.timeline.discard()
         self._exhausted = out_of_data
 

@@ -379,6 +379,20 @@ def test_of_a_python_iterator_in_a_loop_no_options_of_tf_data_are_asked_for():
     assert "autotune" not in str(why)
 
 
+def test_where_a_loop_may_fetch_in_its_own_work_that_is_no_dispatch():
+    def told(**context):
+        return verdict_of(situation(compute=2.0, other_host=8.0, context=context))
+
+    for kind in ("generator", "tf.data"):
+        outside = {"fetches_outside": kind == "tf.data"}
+        verdict, why = told(driver="loop", input_kind=kind, **outside)
+        assert verdict == "inconclusive"
+        assert "fetched outside of `with monitor.execution(...)`" in str(why)
+    assert told(input_kind="generator")[0] == "dispatch-bound"
+    known = situation(input_wait=0.1, compute=2.0, other_host=8.0, context={"driver": "loop"})
+    assert verdict_of(known)[0] == "dispatch-bound"
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -39,7 +39,8 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     summary, facts = run.summary, run.facts
     kind = facts.input.input_kind
     if "input_wait" not in summary.parts:
-        yield "Input wait could not be measured and is inside compute."
+        where = "in other host work" if facts.settings.fetches_outside else "inside compute"
+        yield f"Input wait could not be measured and is {where}."
         if kind == "PyDataset":
             yield (
                 "With PyDataset workers, the time to make a batch and the queue's fill cannot be "

@@ -42,7 +42,7 @@ class PipelineModel:
 
         The arguments are those of `measured_waits`.
         """
-        gaps_us = self.gap_times()
+        gaps_us = self.gap_times() if self.tells_gaps else None
         if gaps_us is None:
             timed, _ = timed_waits(executions)
             self._timed = self._timed or bool(timed)

@@ -120,6 +120,22 @@ def test_each_repetition_is_a_pass():
     assert advice.predicted_speedup > 2
 
 
+@pytest.mark.parametrize(("last_step", "passes"), [(100, None), (300, 3.0), (1000, 10.0)])
+def test_in_a_loop_each_repetition_is_a_pass_of_the_steps_that_it_made(last_step, passes):
+    chain = [SLICES, DECODE, BATCH, {"kind": "repeat", "elements": 100}]
+    stages = [stage("TensorSlice", 0.2), stage("Map", 6.0, bytes_per_batch=MIB)]
+    stages += [stage("Batch", 0.1), stage("ForeverRepeat", 0.0)]
+    loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "first_step": 0}
+    advice = cached(chain, stages, **loop, last_step=last_step)
+    assert (None if advice is None else advice.evidence["epochs"]) == passes
+
+
+def test_where_a_loop_s_epochs_end_is_not_known_and_without_a_repetition_nothing_is():
+    stages = [stage("TensorSlice", 0.2), stage("Map", 6.0, bytes_per_batch=MIB)]
+    loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "first_step": 0}
+    assert cached([SLICES, DECODE], stages, **loop, last_step=1000) is None
+
+
 def test_a_take_of_what_repeats_leaves_no_cache_unread():
     chain = [SLICES, DECODE, {"kind": "repeat", "elements": 160}, {"kind": "take"}, BATCH]
     stages = [

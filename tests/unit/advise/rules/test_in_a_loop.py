@@ -103,7 +103,9 @@ def test_several_workers_are_launched():
 
 
 def test_functions_are_compiled_again():
-    found = advised("disable-run-eagerly", {"run_eagerly": True}, compute=10.0)
+    found = advised(
+        "disable-run-eagerly", {"run_eagerly": True, "eager_functions": True}, compute=10.0
+    )
     assert found.action == "tf.config.run_functions_eagerly(False)"
 
 

@@ -1,0 +1,142 @@
+"""What the first calls of a custom loop tell: where it fetches, and who runs its operations."""
+
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import watched_loops
+
+import keras_perf as kp
+
+STEPS = 60
+
+
+class OfBatches(watched_loops.Loop):
+    """Its step is given a batch, in a `tf.function` or not."""
+
+    def __init__(self, *, compiled=True):
+        super().__init__()
+        self.function = tf.function(self.step) if compiled else None
+        self.run = self.function or self.step
+
+    def step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self.model(x, training=True) - y) ** 2)
+        variables = self.model.trainable_variables
+        self.optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss
+
+
+def trained(loop, log_dir, *, outside=False, **arguments):
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(log_dir, STEPS, **arguments) as monitor:
+        for _ in range(STEPS):
+            if outside:
+                x, y = next(iterator)
+                with monitor.execution(iterator, 1):
+                    loop.run(x, y).numpy()
+            else:
+                with monitor.execution(iterator, 1):
+                    loop.run(*next(iterator)).numpy()
+    return kp.diagnose(log_dir)
+
+
+def test_batches_that_are_fetched_between_the_calls_are_told_with_the_remedy(tmp_path, said):
+    found = trained(OfBatches(), tmp_path, outside=True)
+    [line] = said()
+    assert "steps fetch nothing inside of `with monitor.execution(...)`" in line
+    assert "train_step(*next(iterator))" in line
+    assert found.summary.facts.settings.fetches_outside
+    assert np.isnan(found.breakdown["input_wait"])
+    assert found.verdict == "inconclusive"
+    assert "fetched outside of `with monitor.execution(...)`" in str(found)
+    assert any("is in other host work" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"fetches_per_step": 0.25}])
+def test_of_those_fetched_within_nothing_is_said(arguments, tmp_path, said):
+    found = trained(OfBatches(), tmp_path, **arguments)
+    assert said() == []
+    assert not found.summary.facts.settings.fetches_outside
+    assert found.breakdown["input_wait"] >= 0
+
+
+def test_an_element_for_several_calls_is_not_taken_for_fetching_outside(tmp_path, said):
+    loop = OfBatches()
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS, fetches_per_step=0.25) as monitor:
+        for step in range(STEPS):
+            with monitor.execution(iterator, 1):
+                if step % 4 == 0:
+                    batch = next(iterator)
+                loop.run(*batch).numpy()
+    assert said() == []
+    assert not kp.diagnose(tmp_path).summary.facts.settings.fetches_outside
+
+
+def test_a_step_outside_of_a_tf_function_is_eager(tmp_path):
+    found = trained(OfBatches(compiled=False), tmp_path)
+    assert found.summary.facts.settings.run_eagerly
+    [advice] = [each for each in found.recommendations if each.id == "disable-run-eagerly"]
+    assert "@tf.function(reduce_retracing=True)" in advice.action
+    assert "run_functions_eagerly" not in advice.action
+    assert sys.getprofile() is None
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_compiled_one_is_not_also_where_the_monitor_is_not_told_of_it(told, tmp_path):
+    loop = OfBatches()
+    found = trained(loop, tmp_path, **({} if told else {"function": None}))
+    assert not found.summary.facts.settings.run_eagerly
+    assert not [each for each in found.recommendations if each.id == "disable-run-eagerly"]
+
+
+def test_a_model_that_python_calls_beside_a_compiled_step_does_not_make_it_eager(tmp_path):
+    loop = OfBatches()
+    compiled = loop.run
+
+    def run(x, y):
+        loop.model(x)
+        return compiled(x, y)
+
+    loop.run = run
+    assert not trained(loop, tmp_path).summary.facts.settings.run_eagerly
+
+
+def test_another_profiler_keeps_the_thread(tmp_path):
+    def theirs(*event):
+        pass
+
+    sys.setprofile(theirs)
+    try:
+        found = trained(OfBatches(compiled=False), tmp_path)
+        assert sys.getprofile() is theirs
+    finally:
+        sys.setprofile(None)
+    assert not found.summary.facts.settings.run_eagerly
+
+
+def test_a_call_that_raises_leaves_no_profiler(tmp_path):
+    loop = OfBatches(compiled=False)
+    iterator = iter(watched_loops.dataset())
+    with (
+        pytest.raises(ZeroDivisionError),
+        loop.monitor(tmp_path, STEPS) as monitor,
+        monitor.execution(iterator, 1),
+    ):
+        raise ZeroDivisionError
+    assert sys.getprofile() is None
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_looking_changes_no_weight(compiled, tmp_path):
+    watched, alone = OfBatches(compiled=compiled), OfBatches(compiled=compiled)
+    trained(watched, tmp_path)
+    iterator = iter(watched_loops.dataset())
+    keras.utils.set_random_seed(1)
+    for _ in range(STEPS):
+        alone.run(*next(iterator))
+    for ours, theirs in zip(watched.model.weights, alone.model.weights, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
