@@ -88,14 +88,12 @@ def best_place(facts: RunFacts) -> Place | None:
     paces, chains = stage_paces(facts), facts.input.chains
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
-    length = facts.length
-    epoch_steps = length.epoch_steps
+    length, epoch_steps = facts.length, facts.length.epoch_steps
     if not (epoch_steps or facts.settings.in_a_loop):
         return None
     names, steps = [pace.name for pace in paces], float(epoch_steps or 0)
     if names and epoch_steps and not length.ends_by_steps and _comes_together_alike(chains):
-        passes = float(length.epochs or 0)
-        return Place(None, paces[-1], tuple(names), passes, steps, whole=True)
+        return Place(None, paces[-1], tuple(names), float(length.epochs or 0), steps, whole=True)
     if epoch_steps and (made_by := _shuffled_by_keras(chains)):
         batched = next((pace for pace in paces if "Batch" in pace.name), None)
         if batched is None or length.ends_by_steps:
@@ -107,19 +105,18 @@ def best_place(facts: RunFacts) -> Place | None:
     if found is None:
         return None
     written, after = found
-    if any(stage.made_by for chain in chains for stage in chain if written in (stage, None)):
-        return None  # Nobody can write a cache into a function of Keras's.
-    if _taken_of(written, chains[0] if chains else ()):
+    in_keras = any(s.made_by for chain in chains for s in chain if written in (s, None))
+    # Nobody can write a cache into a function of Keras's.
+    if in_keras or _taken_of(written, chains[0] if chains else ()):
         return None
     saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
     of_pass = _repeated_steps(chains, paces)
     if of_pass is not None:
         steps = of_pass
     elif any("Repeat" in name for name in names):
-        repeats = [stage for chain in chains for stage in chain if stage.kind == "repeat"]
         # An endless stream, which nobody repeats, would be kept without end.
         unknown = Place(written, after, tuple(saved), None, steps)
-        return unknown if len(chains) == len(repeats) == 1 else None
+        return unknown if len(chains) == 1 and _repeats(chains) == 1 else None
     elif not epoch_steps:
         return None  # Where a loop's epochs end is not known.
     elif length.ends_by_steps:
@@ -128,6 +125,10 @@ def best_place(facts: RunFacts) -> Place | None:
         steps = written.elements / max(1e-9, after.stage.elements_per_batch)
     in_all = (length.epochs or 0) * epoch_steps if epoch_steps else length.steps
     return Place(written, after, tuple(saved), in_all / steps, steps)
+
+
+def _repeats(chains: tuple[Chain, ...]) -> int:
+    return sum(stage.kind == "repeat" for chain in chains for stage in chain)
 
 
 def _taken_of(written: WrittenStage | None, chain: Chain) -> bool:

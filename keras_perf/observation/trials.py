@@ -9,6 +9,7 @@ from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.observers.steps_trial.steps_to_try import Room
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.records.execution import Kind
+from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 
 class Trials:
@@ -20,6 +21,8 @@ class Trials:
 
     _between = "epochs"
     """What lies between two interruptions."""
+    _of_one: WhyNoSteps | None = None
+    """Why nothing can be tried where each is one execution, if that has a remedy."""
 
     def __init__(self) -> None:
         self.dispatch: KnownDispatch | None = None
@@ -51,6 +54,7 @@ class Trials:
             limit=limit,
             max_execution_s=max_execution_s,
             epochs=self._between,
+            of_one=self._of_one,
         )
 
     @property

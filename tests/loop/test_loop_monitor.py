@@ -473,7 +473,8 @@ def test_without_a_word_on_what_is_left_no_call_is_longer(tracing_is_cheap, tmp_
             with monitor.execution(iterator, 1) as call:
                 assert call.steps == 1
                 loop.function(iterator, tf.constant(1)).numpy()
-    assert "stretches without an interruption of 1 steps" in monitor.recommendation.reason
+    reason = monitor.recommendation.reason
+    assert "no call may run more steps than it does; execution(iterator, steps, left=...)" in reason
 
 
 def test_the_context_describes_the_loop(tmp_path):

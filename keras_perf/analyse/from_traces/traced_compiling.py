@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 MOSTLY = 0.5
@@ -44,7 +43,7 @@ def traced_compiling(wide: pd.DataFrame, *, wait_is_apart: bool) -> TracedCompil
     execution, python, wait, compiled, retraced, compile_ms, retracing_ms = (
         traces[column] for column in always + at_times
     )
-    share, both_ms = np.maximum(compiled, retraced), compile_ms + retracing_ms
+    share, both_ms = compiled.where(compiled > retraced, retraced), compile_ms + retracing_ms
     if not len(traces) or share.max() < MOSTLY:
         return None
     inside = execution + python + (0.0 if wait_is_apart else wait)

@@ -26,6 +26,7 @@ class TrialsOfLoop(Trials):
     """
 
     _between = "stretches without an interruption"
+    _of_one = WhyNoSteps.NOTHING_LEFT
 
     def __init__(
         self,

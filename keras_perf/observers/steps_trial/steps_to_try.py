@@ -42,6 +42,7 @@ class Room:
         limit: the user's own bound on a length.
         max_execution_s: no execution is to be longer.
         epochs: what epochs are called.
+        of_one: why there is no room where each has one execution, if that has a remedy.
     """
 
     present: int
@@ -52,6 +53,7 @@ class Room:
     limit: int
     max_execution_s: float
     epochs: str = "epochs"
+    of_one: WhyNoSteps | None = None
 
     @property
     def _longest(self) -> int:
@@ -73,6 +75,8 @@ class Room:
             return [], WhyNoSteps.LONG_STEPS.of(step_ms=self.step_ms, limit_ms=LONG_STEP_MS)
         if self.limit < FACTORS[-1] * self.present:
             return [], WhyNoSteps.LIMIT.of(limit=self.limit, present=self.present)
+        if not lengths and self.of_one is not None and self.epoch_steps <= self.present:
+            return [], self.of_one.of()
         if not lengths:
             return [], WhyNoSteps.NO_ROOM.of(
                 epochs=self.epochs, epoch_steps=self.epoch_steps, steps_left=self.steps_left

@@ -66,6 +66,10 @@ class WhyNoSteps(Words):
     )
     LIMIT = "limit={limit} allows no more than the present {present}"
     NO_ROOM = "{epochs} of {epoch_steps} steps, with {steps_left} still to go, leave no room to try"
+    NOTHING_LEFT = (
+        "no call may run more steps than it does; execution(iterator, steps, left=...) tells how "
+        "many it may, of a function that takes their number as a tensor and fetches each batch"
+    )
     LONG_TRACING = (
         "the first execution took {first_s:.0f} s to trace and compile; to optimise "
         "another function would not pay in the steps that are left"

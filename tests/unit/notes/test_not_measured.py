@@ -53,3 +53,13 @@ def test_it_is_said_that_steps_which_wait_do_not_show_it():
     found = summary(input_wait=4.0, compute=6.0, context={"steps_per_execution": 4})
     [note] = not_measured_notes(diagnosed(found))
     assert note.endswith("inside compute, since steps that wait for input do not show it.")
+
+
+@pytest.mark.parametrize(
+    ("context", "other_host", "named"),
+    [({"driver": "loop"}, 3.0, True), ({"driver": "loop"}, 0.5, False), ({}, 3.0, False)],
+)
+def test_a_loop_s_own_work_is_named_with_what_tells_whose_it_is(context, other_host, named):
+    found = summary(input_wait=0.1, compute=7.0, other_host=other_host, context=context)
+    notes = list(not_measured_notes(diagnosed(found)))
+    assert any("The loop's own work between two calls" in note for note in notes) is named

@@ -18,6 +18,9 @@ from keras_perf.records.run.settings import SAMPLE_GPUS, TRAIN_ON_BATCH
 WAITING = 0.25
 """Of a step; where it waits for more, the split leaves dispatch in compute."""
 
+OWN_WORK = 0.1
+"""Of a step; a loop's own work that takes more is worth a name."""
+
 WORTH_WORKERS = 0.02
 """Share of a step that it may wait for input before anybody asks what workers would gain."""
 
@@ -47,6 +50,13 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
                 "seen. A trace of early steps finds the queue full and shows less waiting than "
                 "later steps have. A short training with workers=1 shows the wait without them."
             )
+    own_ms = summary.parts.get("other_host", 0.0)
+    if facts.settings.in_a_loop and own_ms > OWN_WORK * summary.step_ms:
+        yield (
+            f"The loop's own work between two calls takes {in_ms(own_ms)} of a step: `with "
+            'monitor.host("print")` around parts of it names them, and `with '
+            'monitor.outside("evaluation")` takes what comes now and then out of the steps.'
+        )
     may_wait = summary.parts.get("input_wait", summary.step_ms) > WORTH_WORKERS * summary.step_ms
     known = run.verdict == "input-bound" and workers_compute(run.situation)
     unseen = kind in ("PyDataset", "generator") and not known
