@@ -88,19 +88,19 @@ def best_place(facts: RunFacts) -> Place | None:
     paces, chains = stage_paces(facts), facts.input.chains
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
-    length, epoch_steps = facts.length, facts.length.epoch_steps
-    if not (epoch_steps or facts.settings.in_a_loop):
+    length, pass_steps = facts.length, facts.length.pass_steps
+    if not (pass_steps or facts.settings.in_a_loop):
         return None
-    names, steps = [pace.name for pace in paces], float(epoch_steps or 0)
-    if names and epoch_steps and not length.ends_by_steps and _comes_together_alike(chains):
-        return Place(None, paces[-1], tuple(names), float(length.epochs or 0), steps, whole=True)
-    if epoch_steps and (made_by := _shuffled_by_keras(chains)):
+    names, steps = [pace.name for pace in paces], float(pass_steps or 0)
+    if names and pass_steps and not length.ends_by_steps and _comes_together_alike(chains):
+        return Place(None, paces[-1], tuple(names), float(length.passes or 0), steps, whole=True)
+    if pass_steps and (made_by := _shuffled_by_keras(chains)):
         batched = next((pace for pace in paces if "Batch" in pace.name), None)
         if batched is None or length.ends_by_steps:
             return None
         before = names[: names.index(batched.name) + 1]
         kept = tuple(name for name in before if not name.startswith(MADE_AGAIN))
-        return Place(None, batched, kept, float(length.epochs or 0), steps, made_by=made_by)
+        return Place(None, batched, kept, float(length.passes or 0), steps, made_by=made_by)
     found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
     if found is None:
         return None
@@ -117,13 +117,13 @@ def best_place(facts: RunFacts) -> Place | None:
         # An endless stream, which nobody repeats, would be kept without end.
         unknown = Place(written, after, tuple(saved), None, steps)
         return unknown if len(chains) == 1 and _repeats(chains) == 1 else None
-    elif not epoch_steps:
-        return None  # Where a loop's epochs end is not known.
+    elif not pass_steps:
+        return None
     elif length.ends_by_steps:
         if written is None or written.kind != "map" or not written.elements:
             return None
         steps = written.elements / max(1e-9, after.stage.elements_per_batch)
-    in_all = (length.epochs or 0) * epoch_steps if epoch_steps else length.steps
+    in_all = (length.passes or 0) * pass_steps if pass_steps else length.steps
     return Place(written, after, tuple(saved), in_all / steps, steps)
 
 

@@ -9,7 +9,6 @@ from keras_perf.observers.steps_trial.steps_choice import Bounds
 from keras_perf.observers.steps_trial.steps_to_try import Room
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
 from keras_perf.records.execution import Kind
-from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 
 class Trials:
@@ -21,7 +20,7 @@ class Trials:
 
     _between = "epochs"
     """What lies between two interruptions."""
-    _of_one: WhyNoSteps | None = None
+    _of_one: str | None = None
     """Why nothing can be tried where each is one execution, if that has a remedy."""
 
     def __init__(self) -> None:

@@ -140,3 +140,20 @@ def test_looking_changes_no_weight(compiled, tmp_path):
         alone.run(*next(iterator))
     for ours, theirs in zip(watched.model.weights, alone.model.weights, strict=True):
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("to_the_end", [True, False])
+def test_a_loop_s_passes_are_counted_where_each_was_read_to_its_end(to_the_end, tmp_path):
+    loop = OfBatches()
+    data = watched_loops.dataset().take(25)
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for _ in range(3):
+            iterator = iter(data)
+            try:
+                for _ in range(100 if to_the_end else 20):
+                    with monitor.execution(iterator, 1):
+                        loop.run(*next(iterator)).numpy()
+            except StopIteration:
+                continue
+    passes = kp.diagnose(tmp_path).summary.facts.length.loop_passes
+    assert passes == (3 if to_the_end else None)

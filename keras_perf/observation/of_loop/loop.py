@@ -16,6 +16,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
 from keras_perf.observation.of_loop.first_calls import FirstCalls
 from keras_perf.observation.of_loop.in_turn import InTurn
+from keras_perf.observation.of_loop.passes import Passes
 from keras_perf.observation.of_loop.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
 from keras_perf.records.epoch_gap import VALIDATION
@@ -83,7 +84,7 @@ class LoopObservation(Observation):
         self._jit_compile, self._examples = jit_compile, examples
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
-        self._exhausted, self._in_turn = False, InTurn()
+        self._exhausted, self._in_turn, self._passes = False, InTurn(), Passes()
         self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
@@ -121,6 +122,7 @@ class LoopObservation(Observation):
             "workers": lambda: self._workers or (recorded.workers if recorded else None),
             "exchange": lambda: recorded,
             "jit_compile": lambda: self._jit_compile,
+            "loop_passes": lambda: self._passes.number,
             "fetches_outside": lambda: self._first.fetches_outside,
         }
 
@@ -146,8 +148,10 @@ class LoopObservation(Observation):
             self._stretch_of_calls_ends()
             self.reads(iterator)
             self.input_kind = _kind_of(iterator)
+            dataset = dataset_behind(iterator)
+            self._passes.begins(dataset)
             if self._dataset_graph is None:
-                self._dataset_graph = dataset_graph(dataset_behind(iterator))
+                self._dataset_graph = dataset_graph(dataset)
             self._shared = options_of_iterator(iterator)
         if steps > self.steps_per_execution:
             self.steps_per_execution = steps
@@ -187,6 +191,8 @@ class LoopObservation(Observation):
         self._first.raises()
         self.timeline.discard()
         self._exhausted = out_of_data
+        if out_of_data:
+            self._passes.ends()
 
     def _tell_the_rest(self, *, aborted: bool) -> None:
         if not aborted:

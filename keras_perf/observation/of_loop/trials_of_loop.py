@@ -26,7 +26,7 @@ class TrialsOfLoop(Trials):
     """
 
     _between = "stretches without an interruption"
-    _of_one = WhyNoSteps.NOTHING_LEFT
+    _of_one = WhyNoSteps.NOTHING_LEFT.of()
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class Room:
     limit: int
     max_execution_s: float
     epochs: str = "epochs"
-    of_one: WhyNoSteps | None = None
+    of_one: str | None = None
 
     @property
     def _longest(self) -> int:
@@ -76,7 +76,7 @@ class Room:
         if self.limit < FACTORS[-1] * self.present:
             return [], WhyNoSteps.LIMIT.of(limit=self.limit, present=self.present)
         if not lengths and self.of_one is not None and self.epoch_steps <= self.present:
-            return [], self.of_one.of()
+            return [], self.of_one
         if not lengths:
             return [], WhyNoSteps.NO_ROOM.of(
                 epochs=self.epochs, epoch_steps=self.epoch_steps, steps_left=self.steps_left

@@ -60,6 +60,8 @@ class Length:
     `ends_by_steps`: an epoch ends after so many steps, as `fit` was told, not where its data end: a
     pass through them may take several epochs. `batch_rows` are those of a whole batch as the input
     tells them, before one was trained on; `examples_per_step` are counted, on average.
+    `loop_passes` counts how often a custom loop went through its one dataset, to its end but for
+    the last time.
     """
 
     first_step: int | None = fact(count())
@@ -69,6 +71,7 @@ class Length:
     ends_by_steps: bool = fact(flag, default=False)
     examples_per_step: float | None = fact(number(1e-9))
     batch_rows: int | None = fact(count(1))
+    loop_passes: int | None = fact(count(1))
 
     @property
     def steps(self) -> int:
@@ -76,6 +79,18 @@ class Length:
         if self.first_step is None or self.last_step is None:
             return 0
         return max(0, self.last_step - self.first_step)
+
+    @property
+    def passes(self) -> int | None:
+        """Epochs, or what a custom loop has in their place; None where that is not known."""
+        return self.epochs if self.epoch_steps else self.loop_passes
+
+    @property
+    def pass_steps(self) -> float | None:
+        """Steps of one of them."""
+        if self.epoch_steps:
+            return self.epoch_steps
+        return self.steps / self.loop_passes if self.loop_passes else None
 
 
 @dataclass(frozen=True)

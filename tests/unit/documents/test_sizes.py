@@ -18,6 +18,7 @@ LONGER = {
     ("advise/rules/compiling/stable_shapes.py", "stable_shapes"): RULE,
     ("advise/rules/input/batching.py", "batch_before_map"): RULE,
     ("advise/rules/input/caching.py", "cache"): RULE,
+    ("advise/rules/input/caching_for_shuffle.py", "cache_for_a_shuffle"): RULE,
     ("advise/rules/input/python_input.py", "parallel_input"): RULE,
     ("advise/rules/workers.py", "balance_workers"): RULE,
     ("loop/template.py", "train"): "a loop to copy and edit, read from top to bottom",

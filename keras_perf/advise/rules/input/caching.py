@@ -46,7 +46,7 @@ def cache(situation: Situation) -> Recommendation | None:
     warmup = facts.outside.warmup_steps if facts.outside is not None else 0
     # Trials and captures leave out steps, mostly of the first pass.
     first_pass = max(0.0, place.steps - warmup) / max(1, situation.summary.after_warmup)
-    epoch_steps = facts.length.epoch_steps or place.steps
+    epoch_steps = facts.length.pass_steps or place.steps
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading back costs a few percent; what a report counts of the first pass still pays.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 
 from keras_perf.advise.as_written import WORK, lambdas_in, where
@@ -10,6 +11,7 @@ from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.input.caching import cache
 from keras_perf.advise.rules.input.shuffling import less_refilling
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.refills import refills_of
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import counted, in_mib, in_ms, in_percent
@@ -31,7 +33,7 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
     if refills is None or written is None or not situation.own_dataset:
         return None
     shuffles = [pace for pace in stage_paces(facts) if "Shuffle" in pace.name]
-    steps = facts.length.epoch_steps
+    steps = facts.length.pass_steps
     if len(shuffles) != 1 or not steps or cache(situation) is not None:
         return None
     if facts.length.ends_by_steps:
@@ -42,11 +44,19 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
     size_mib = shuffles[0].stage.bytes_per_batch * steps / 2**20
     if not size_mib or size_mib > (facts.machine.memory_available_mib or 0.0) / 2:
         return None
-    place = Place(written, shuffles[0], (), facts.length.epochs, float(steps))
+    less_waiting = less_refilling(refills.per_step_ms, EXPECTED, 1.0)
+
+    def change(model: StepModel, optimism: float) -> StepModel:
+        # While training waited, a core was at work, which has no more to do.
+        later = less_waiting(model, optimism)
+        gone_ms = model.rest.get("get_next", 0.0) - later.rest.get("get_next", 0.0)
+        return replace(later, cpu_ms=max(0.0, later.cpu_ms - gone_ms))
+
+    place = Place(written, shuffles[0], (), facts.length.passes, float(steps))
     python = " Its Python code must give the same result each time." if written.python else ""
     return predicted(
         situation.model,
-        less_refilling(refills.per_step_ms, EXPECTED, 1.0),
+        change,
         title="Keep prepared examples in memory after the first pass",
         reason=(
             f"{counted(refills.count, 'epoch')} began with waiting {in_ms(refills.each_ms)}, "
@@ -60,7 +70,7 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
         ),
         evidence={
             "refill_ms": refills.each_ms,
-            "epochs": facts.length.epochs,
+            "epochs": facts.length.passes,
             "size_mib": size_mib,
         },
     )

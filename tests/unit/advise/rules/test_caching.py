@@ -130,10 +130,12 @@ def test_in_a_loop_each_repetition_is_a_pass_of_the_steps_that_it_made(last_step
     assert (None if advice is None else advice.evidence["epochs"]) == passes
 
 
-def test_where_a_loop_s_epochs_end_is_not_known_and_without_a_repetition_nothing_is():
+@pytest.mark.parametrize(("loop_passes", "told"), [(None, None), (1, None), (4, 4.0)])
+def test_in_a_loop_without_a_repetition_iterators_are_passes(loop_passes, told):
     stages = [stage("TensorSlice", 0.2), stage("Map", 6.0, bytes_per_batch=MIB)]
     loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "first_step": 0}
-    assert cached([SLICES, DECODE], stages, **loop, last_step=1000) is None
+    advice = cached([SLICES, DECODE], stages, **loop, last_step=1000, loop_passes=loop_passes)
+    assert (None if advice is None else advice.evidence["epochs"]) == told
 
 
 def test_a_take_of_what_repeats_leaves_no_cache_unread():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -240,6 +241,20 @@ def test_what_has_gone_into_a_buffer_for_all_data_is_kept():
     assert "Python" not in found.reason
     in_python = kept(READ, MAP | {"python": True}, SHUFFLE, BATCH)
     assert "Its Python code must give the same result each time." in in_python.reason
+
+
+def test_the_work_of_what_is_kept_goes_with_the_wait_for_it():
+    found = situation(**ended(READ, MAP, SHUFFLE, BATCH, mib=1.0, memory_available_mib=1000.0))
+    busy = replace(found.model, cpu_ms=found.model.cores * found.model.step_ms)
+    later = cache_for_a_shuffle(found).change(busy, 0.0)
+    assert later.cpu_ms == pytest.approx(busy.cpu_ms - 1.8)
+
+
+@pytest.mark.parametrize("number", [None, 5])
+def test_in_a_loop_each_iterator_is_a_pass(number):
+    loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "loop_passes": number}
+    found = kept(READ, MAP, SHUFFLE, BATCH, **loop, first_step=0, last_step=250)
+    assert (None if found is None else found.evidence["epochs"]) == number
 
 
 @pytest.mark.parametrize(
