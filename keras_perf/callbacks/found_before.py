@@ -9,6 +9,9 @@ import keras
 
 from keras_perf.observers.steps_trial.trial_times import TrialTimes
 
+FEW = 4
+"""Of fewer executions the quickest quarter may be one that something held up."""
+
 
 class FoundBefore:
     """It holds for the model on which it was found, as long as its steps are not too long for it.
@@ -20,7 +23,7 @@ class FoundBefore:
     """
 
     def __init__(self) -> None:
-        self.steps = 0
+        self.steps, self._execution_ms = 0, 0.0
         self._model: Callable[[], keras.Model | None] | None = None
         self._looked_at = True
 
@@ -28,9 +31,16 @@ class FoundBefore:
         """What a copy is made of."""
         return FoundBefore, ()
 
-    def keep(self, model: keras.Model, steps: int) -> None:
-        """A training of this model has led to this number."""
+    def keep(self, model: keras.Model, steps: int, execution_ms: float) -> None:
+        """A training of this model has led to this number.
+
+        Arguments:
+            model: what was trained.
+            steps: the number.
+            execution_ms: what an execution costs beside its steps.
+        """
         self.steps, self._model, self._looked_at = steps, weakref.ref(model), True
+        self._execution_ms = execution_ms
 
     def holds(self, model: keras.Model, epoch_steps: int | None) -> bool:
         """Whether it may be applied in the training that begins, with epochs of so many steps."""
@@ -52,7 +62,9 @@ class FoundBefore:
         """
         if self._looked_at:
             return False
-        if times.ordinary_ms is None:
+        took_ms = times.ordinary_ms
+        if took_ms is None or len(times.samples(present)[present]) < FEW:
             return None
         self._looked_at = True
-        return times.ordinary_ms / present * self.steps > 1e3 * most_s
+        step_ms = max(0.0, took_ms - self._execution_ms) / present
+        return step_ms * self.steps + self._execution_ms > 1e3 * most_s

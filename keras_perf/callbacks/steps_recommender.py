@@ -200,7 +200,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             called_less_often=tuple(trials.called_less_often()),
         )
         self.recommendation = StepsPerExecution.of(record)
-        self._found_before.keep(fit.model, self.recommendation.steps_per_execution)
+        cost_ms = record.per_execution_ms or 0.0
+        self._found_before.keep(fit.model, self.recommendation.steps_per_execution, cost_ms)
         if found.dispatch is not None:
             trials.dispatch = found.dispatch
         self.writer.scalars(fit.step, found.scalars)

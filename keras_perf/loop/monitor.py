@@ -18,7 +18,7 @@ from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
 from keras_perf.cluster.worker_number import includes, place_among_workers
 from keras_perf.loop.distribution import as_tf_config
-from keras_perf.loop.turns import Aside, Call, Turns
+from keras_perf.loop.turns import OUT_OF_DATA, Aside, Call, Turns
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_loop.exchange import TimedExchange
 from keras_perf.observation.of_loop.loop import LoopObservation
@@ -155,7 +155,10 @@ class LoopMonitor:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self._turns.close(aborted=kind is not None, error=error)
+        if kind is not None and issubclass(kind, OUT_OF_DATA):
+            # That is how many a loop over its data ends.
+            error = None
+        self._turns.close(aborted=error is not None, error=error)
 
     def execution(self, iterator: Any, steps: int, *, left: int | None = None) -> Call:
         """A context manager around one call of the train function, and reading its result.

@@ -11,7 +11,7 @@ from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.of_loop.loop import LoopObservation
 
-_OUT_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
+OUT_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
 
 class Turns:
@@ -128,10 +128,8 @@ class Call:
         if kind is None:
             observation.call_ends(plan, marked=self._marked)
             return
-        out_of_data = issubclass(kind, _OUT_OF_DATA)
-        observation.call_raises(out_of_data=out_of_data)
-        if not out_of_data:
-            self._turns.close(aborted=True, error=error)
+        # Whoever catches it goes on; what ends the loop, the monitor is told of.
+        observation.call_raises(out_of_data=issubclass(kind, OUT_OF_DATA))
 
 
 class Aside:
@@ -168,5 +166,3 @@ class Aside:
                 observation.host(self._owner, self._begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)
-        if kind is not None and not issubclass(kind, _OUT_OF_DATA):
-            self._turns.close(aborted=True, error=error)

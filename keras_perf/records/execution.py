@@ -49,14 +49,15 @@ class Execution(NamedTuple):
     """Pauses of Python's garbage collector in the training thread; they lie in the parts."""
     compile_ns: int | None = None
     """Of one that seems to have compiled: for how long, by what usual ones compute; 0 where that
-    cannot be told from waiting for input. Of one that traced right behind another: for how long at
-    least. Else None."""
+    cannot be told from waiting for input. Else None."""
 
     input_wait_ns: int | None = None
     """For how long it waited for its batch, where the iterator itself was timed; else None."""
     own_ns: int = 0
     """Of several steps: for how long the thread that called was at work in the train function, or
     had no core, which is entering and leaving; meanwhile others run its operations."""
+    traced_ns: int | None = None
+    """Of one that traced right behind another: for how long at least; else None."""
 
     @property
     def cycle_ns(self) -> int:

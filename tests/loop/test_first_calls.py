@@ -1,5 +1,6 @@
 """What the first calls of a custom loop tell: where it fetches, and who runs its operations."""
 
+import os
 import sys
 
 import keras
@@ -9,6 +10,7 @@ import tensorflow as tf
 import watched_loops
 
 import keras_perf as kp
+from keras_perf.records.run.ending import How
 
 STEPS = 60
 
@@ -121,13 +123,56 @@ def test_another_profiler_keeps_the_thread(tmp_path):
 def test_a_call_that_raises_leaves_no_profiler(tmp_path):
     loop = OfBatches(compiled=False)
     iterator = iter(watched_loops.dataset())
-    with (
-        pytest.raises(ZeroDivisionError),
-        loop.monitor(tmp_path, STEPS) as monitor,
-        monitor.execution(iterator, 1),
-    ):
-        raise ZeroDivisionError
+
+    def calls(monitor):
+        with monitor.execution(iterator, 1):
+            loop.run(*next(iterator))
+        with monitor.execution(iterator, 1):
+            assert sys.getprofile() is not None
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), loop.monitor(tmp_path, STEPS) as monitor:
+        calls(monitor)
     assert sys.getprofile() is None
+
+
+def test_an_observation_that_fails_within_a_call_leaves_none(tmp_path, monkeypatch):
+    loop = OfBatches(compiled=False)
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for step in range(4):
+            with monitor.execution(iterator, 1) as call:
+                if step == 1:
+                    where = "keras_perf.observation.of_loop.loop.LoopObservation.returned"
+                    monkeypatch.setattr(where, lambda *_, **__: 1 / 0)
+                call.returned(loop.run(*next(iterator)))
+            assert sys.getprofile() is None
+    assert int(loop.optimizer.iterations.numpy()) == 4
+
+
+def test_a_child_that_a_call_forks_is_not_looked_at(tmp_path):
+    loop = OfBatches(compiled=False)
+    iterator = iter(watched_loops.dataset())
+    read, write = os.pipe()
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for step in range(3):
+            with monitor.execution(iterator, 1):
+                loop.run(*next(iterator))
+                if step == 1 and (child := os.fork()) == 0:
+                    len([])
+                    (lambda: None)()
+                    os.write(write, b"no" if sys.getprofile() is None else b"yes")
+                    os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 3) == b"no"
+    os.close(read)
+    os.close(write)
+
+
+def test_a_step_whose_model_is_compiled_is_not_taken_for_eager(tmp_path):
+    loop = OfBatches(compiled=False)
+    loop.model.call = tf.function(loop.model.call)
+    assert not trained(loop, tmp_path).summary.facts.settings.run_eagerly
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -155,5 +200,39 @@ def test_a_loop_s_passes_are_counted_where_each_was_read_to_its_end(to_the_end, 
                         loop.run(*next(iterator)).numpy()
             except StopIteration:
                 continue
-    passes = kp.diagnose(tmp_path).summary.facts.length.loop_passes
-    assert passes == (3 if to_the_end else None)
+    length = kp.diagnose(tmp_path).summary.facts.length
+    assert length.pass_steps == (25 if to_the_end else None)
+    assert length.passes == (3 if to_the_end else None)
+
+
+def test_an_exception_that_the_loop_catches_ends_nothing(tmp_path, said):
+    loop, iterator = OfBatches(), iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for step in range(STEPS + 1):
+            try:
+                with monitor.execution(iterator, 1):
+                    if step == 30:
+                        raise tf.errors.DataLossError(None, None, "on purpose")
+                    loop.run(*next(iterator)).numpy()
+            except tf.errors.DataLossError:
+                continue
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert facts.length.last_step == STEPS
+    assert facts.ending is None or facts.ending.how is not How.RAISED
+    assert said() == []
+
+
+@pytest.mark.parametrize("error", [StopIteration, tf.errors.OutOfRangeError])
+def test_data_at_their_end_that_end_the_loop_are_no_failure_of_it(error, tmp_path):
+    loop, data = OfBatches(), watched_loops.dataset().take(40)
+    iterator = iter(data)
+    with pytest.raises(error), loop.monitor(tmp_path, STEPS) as monitor:
+        for _ in range(STEPS):
+            with monitor.execution(iterator, 1):
+                try:
+                    batch = next(iterator)
+                except StopIteration:
+                    raise error(*[None] * 2, "") if error is not StopIteration else error from None
+                loop.run(*batch).numpy()
+    ending = kp.diagnose(tmp_path).summary.facts.ending
+    assert ending is None or ending.how is not How.RAISED

@@ -46,7 +46,7 @@ def usual_computing(situation: Situation, optimism: float) -> float:
 def compilation_ms(summary: Summary) -> float | None:
     """One of XLA's compilations, as a trace or the longest steps show it; None if neither does."""
     traced = summary.compiling
-    if traced is not None and traced.share:
+    if traced is not None and traced.by_xla and traced.share:
         return traced.compile_ms / traced.share
     count, total_ms = summary.facts.outliers.of(Cause.RECOMPILE)
     return total_ms / count if count else None
@@ -60,7 +60,8 @@ def hardly_compiles(situation: Situation) -> bool:
     """
     summary, model = situation.summary, situation.model
     known = summary.facts.input
-    if not 0 < (known.guessed_compilations or 0) < COUNTED or summary.compiling is not None:
+    by_trace = summary.compiling is not None and summary.compiling.by_xla
+    if not 0 < (known.guessed_compilations or 0) < COUNTED or by_trace:
         return False
     spent_ms = model.rest.get("compile", 0.0)
     told_ms = max(0.0, spent_ms - known.guessed_compile_ms / max(1, summary.steps))

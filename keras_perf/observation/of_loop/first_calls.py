@@ -15,14 +15,19 @@ logger = logging.getLogger("keras_perf")
 class FirstCalls:
     """Whether batches are fetched in them, and whether Python runs their operations.
 
+    The very first is not looked at: it traces, and makes ready what fetches.
+
     Arguments:
         traced_s: seconds that were spent on tracing so far; None where that is not told.
         fetch: each call fetches a batch at least.
+        compiled: it is known that a `tf.function` runs them.
     """
 
-    def __init__(self, traced_s: Callable[[], float | None], *, fetch: bool) -> None:
+    def __init__(
+        self, traced_s: Callable[[], float | None], *, fetch: bool, compiled: bool
+    ) -> None:
         self._outside, self._python = FetchesOutside(), PythonSteps(traced_s)
-        self._fetch = fetch
+        self._fetch, self._compiled, self._begun = fetch, compiled, False
 
     @property
     def fetches_outside(self) -> bool:
@@ -36,10 +41,13 @@ class FirstCalls:
 
     def begins(self, pipeline: InputModel | None) -> None:
         """A call begins that reads from this pipeline."""
-        if pipeline is not None and self._fetch:
+        if pipeline is not None and self._outside.found:
+            _tell_no_gaps(pipeline)
+        if self._begun and pipeline is not None and self._fetch:
             self._outside.call_begins(pipeline)
-            _tell(pipeline, gaps=not self._outside.found)
-        self._python.call_begins()
+        if self._begun and not self._compiled:
+            self._python.call_begins()
+        self._begun = True
 
     def ends(self, pipeline: InputModel | None) -> None:
         """It has ended."""
@@ -50,13 +58,13 @@ class FirstCalls:
                 "waiting for input cannot be told from the loop's own work. Fetch there, as by "
                 "`train_step(*next(iterator))`."
             )
-            _tell(pipeline, gaps=False)
+            _tell_no_gaps(pipeline)
 
-    def raises(self) -> None:
-        """It has raised."""
-        self._python.call_ends()
+    def looks_no_more(self) -> None:
+        """It has raised, or nobody observes its end."""
+        self._python.looks_no_more()
 
 
-def _tell(pipeline: InputModel, *, gaps: bool) -> None:
+def _tell_no_gaps(pipeline: InputModel) -> None:
     """Between calls that fetch nothing the gap times hold what lies outside of them."""
-    pipeline.tells_gaps = gaps
+    pipeline.tells_gaps = False

@@ -85,7 +85,9 @@ class LoopObservation(Observation):
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
         self._exhausted, self._in_turn, self._passes = False, InTurn(), Passes()
-        self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1)
+        self._first = FirstCalls(
+            backend.traced_s, fetch=fetches_per_step >= 1, compiled=function is not None
+        )
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._shared: dict[str, str] = {}
@@ -122,7 +124,8 @@ class LoopObservation(Observation):
             "workers": lambda: self._workers or (recorded.workers if recorded else None),
             "exchange": lambda: recorded,
             "jit_compile": lambda: self._jit_compile,
-            "loop_passes": lambda: self._passes.number,
+            "loop_pass_steps": lambda: self._passes.steps,
+            "fetches_per_step": lambda: self.fetches_per_step,
             "fetches_outside": lambda: self._first.fetches_outside,
         }
 
@@ -188,11 +191,14 @@ class LoopObservation(Observation):
 
     def call_raises(self, *, out_of_data: bool) -> None:
         """It never was; `out_of_data`, if the iterator has come to its end."""
-        self._first.raises()
+        self._first.looks_no_more()
         self.timeline.discard()
         self._exhausted = out_of_data
         if out_of_data:
-            self._passes.ends()
+            self._passes.ends(self.step - self.first_step)
+
+    def _give_back(self) -> None:
+        self._first.looks_no_more()
 
     def _tell_the_rest(self, *, aborted: bool) -> None:
         if not aborted:

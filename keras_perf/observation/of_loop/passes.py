@@ -1,4 +1,4 @@
-"""How often a loop goes through its data."""
+"""How long a loop's passes through its data are."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class Passes:
-    """Counts iterators over the dataset of the first one, each but the last read to its end."""
+    """Of the dataset of the first iterator, if each iterator but the last is read to its end."""
 
     def __init__(self) -> None:
         self._dataset: weakref.ref[Any] | None = None
-        self._begun = self._ended = 0
+        self._begun = self._ended = self._steps = 0
         self._others = False
 
     def begins(self, dataset: Any) -> None:
@@ -21,12 +21,12 @@ class Passes:
         self._begun += 1
         self._others |= self._dataset is None or self._dataset() is not dataset
 
-    def ends(self) -> None:
-        """It has come to the end of its data."""
-        self._ended += 1
+    def ends(self, steps: int) -> None:
+        """It has come to the end of its data, so many steps after the loop began."""
+        self._ended, self._steps = self._ended + 1, steps
 
     @property
-    def number(self) -> int | None:
-        """None where another dataset was read too, or one not to its end: that is no pass."""
-        whole = not self._others and self._ended >= self._begun - 1
-        return self._begun if self._begun and whole else None
+    def steps(self) -> float:
+        """Of one; 0 where another dataset was read too, or one not to its end: that is no pass."""
+        whole = not self._others and 0 < self._ended >= self._begun - 1
+        return self._steps / self._ended if whole else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -11,14 +12,19 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-FIRST_CALLS = 8
-"""Of which one that traces nothing is looked at."""
+LOOKED_AT = 4
+"""Calls at most, of which one that traces nothing tells."""
 
-_OF_A_STEP = {
-    inspect.unwrap(keras.layers.Layer.__call__).__code__,
-    inspect.unwrap(tf.GradientTape.gradient).__code__,
-}
+
+def _code(of: Callable[..., Any]) -> CodeType:
+    found: CodeType = inspect.unwrap(of).__code__  # type: ignore[attr-defined]
+    return found
+
+
+_OF_A_STEP = {_code(keras.layers.Layer.__call__), _code(tf.GradientTape.gradient)}
 """Python's code of a step that is run by Python: in a `tf.function` it runs only to be traced."""
+_COMPILED = _code(type(tf.function(lambda: None)).__call__)
+"""What runs where a part of it is in a `tf.function`."""
 
 
 class PythonSteps:
@@ -36,7 +42,7 @@ class PythonSteps:
 
     def __init__(self, traced_s: Callable[[], float | None]) -> None:
         self.found = False
-        self._traced_s, self._left = traced_s, FIRST_CALLS
+        self._traced_s, self._left, self._process = traced_s, LOOKED_AT, os.getpid()
         self._before_s: float | None = None
         self._seen: set[CodeType] = set()
 
@@ -50,16 +56,22 @@ class PythonSteps:
                 sys.setprofile(self._called)
 
     def call_ends(self) -> None:
-        """It has ended, or has raised."""
-        if self._before_s is None:
-            return
-        if sys.getprofile() == self._called:
-            sys.setprofile(None)
-        if self._traced_s() == self._before_s:
+        """It has ended."""
+        before_s = self._before_s
+        self.looks_no_more()
+        if before_s is not None and self._traced_s() == before_s:
             self._left = 0
             self.found = self._seen == _OF_A_STEP
+
+    def looks_no_more(self) -> None:
+        """Gives the thread back."""
         self._before_s = None
+        if sys.getprofile() == self._called:
+            sys.setprofile(None)
 
     def _called(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code in _OF_A_STEP:
+        if os.getpid() != self._process:
+            # A child that the call has forked.
+            sys.setprofile(None)
+        elif event == "call" and (frame.f_code in _OF_A_STEP or frame.f_code is _COMPILED):
             self._seen.add(frame.f_code)

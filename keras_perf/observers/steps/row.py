@@ -13,7 +13,6 @@ class Row:
 
     __slots__ = (
         "begin",
-        "compiled",
         "end",
         "hooks",
         "kind",
@@ -23,6 +22,7 @@ class Row:
         "returned",
         "step",
         "steps",
+        "traced",
         "waited",
     )
 
@@ -30,7 +30,7 @@ class Row:
         self.begin, self.step, self.steps, self.kind = begin, step, steps, kind
         self.returned = self.ready = self.end = self.own = 0
         self.waited: int | None = None
-        self.compiled: int | None = None
+        self.traced: int | None = None
         # Most executions have neither, and a list for each is work for Python's collector.
         self.hooks: list[tuple[str, int, int]] | tuple[()] = ()
         self.pauses: list[tuple[int, int]] | tuple[()] = ()
@@ -55,9 +55,10 @@ class Row:
             end,
             owners,
             collected,
-            self.compiled,
+            None,
             waited,
             self.own,
+            self.traced,
         )
 
     def _owners(self) -> Iterator[tuple[str, int]]:

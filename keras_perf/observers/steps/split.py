@@ -27,7 +27,7 @@ ENOUGH_EXECUTIONS = 20
 ENOUGH_STRETCHES = 20
 """If so many are all too short to be measured, so will be those that follow."""
 
-_STEADY, _TRACED = Kind.STEADY, Kind.TRACED
+_STEADY = Kind.STEADY
 
 
 class Splitter:
@@ -97,12 +97,14 @@ class Splitter:
         Where all trace, and none is usual, it is what each says that it traced at least.
         """
         # Each is taken out once: this runs for every execution.
-        first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _, _ = execution
+        first, steps, kind, begin, _, ready, end, owners, collector, told_ns, _, _, traced_ns = (
+            execution
+        )
         inside, compile_ns = ready - begin, told_ns or 0
-        if kind is not _STEADY and (told_ns is None or kind is _TRACED):
+        if kind is not _STEADY and told_ns is None:
             self._unmeasured_gaps += fetches_of(steps, self._fetches_per_step)
             usual = round(self._usual_inside() * steps)
-            compile_ns = max(0, inside - usual) if usual else min(inside, compile_ns)
+            compile_ns = max(0, inside - usual) if usual else min(inside, traced_ns or 0)
         else:
             if first != self._next_step:
                 self._recent.clear()

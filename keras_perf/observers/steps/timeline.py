@@ -84,15 +84,15 @@ class Timeline:
             self._row.returned = self._last = now
             self._row.own = own_ns
 
-    def retag(self, kind: Kind, compiled_ns: int | None = None) -> None:
+    def retag(self, kind: Kind, traced_ns: int | None = None) -> None:
         """What the execution is good for turned out only while it ran.
 
         Arguments:
             kind: what that is.
-            compiled_ns: for how long at least it traced or compiled, where that is known.
+            traced_ns: for how long at least it traced, where that is known.
         """
         if self._row is not None:
-            self._row.kind, self._row.compiled = kind, compiled_ns
+            self._row.kind, self._row.traced = kind, traced_ns
 
     def ready(self, now: int, batch: int | None = None) -> None:
         """Its results have been read: the device is done.

@@ -60,8 +60,8 @@ class Length:
     `ends_by_steps`: an epoch ends after so many steps, as `fit` was told, not where its data end: a
     pass through them may take several epochs. `batch_rows` are those of a whole batch as the input
     tells them, before one was trained on; `examples_per_step` are counted, on average.
-    `loop_passes` counts how often a custom loop went through its one dataset, to its end but for
-    the last time.
+    `loop_pass_steps` are those in which a custom loop goes through its one dataset to its end; 0
+    where it has not, or reads several.
     """
 
     first_step: int | None = fact(count())
@@ -71,7 +71,7 @@ class Length:
     ends_by_steps: bool = fact(flag, default=False)
     examples_per_step: float | None = fact(number(1e-9))
     batch_rows: int | None = fact(count(1))
-    loop_passes: int | None = fact(count(1))
+    loop_pass_steps: float = fact(number(), 0.0)
 
     @property
     def steps(self) -> int:
@@ -81,16 +81,16 @@ class Length:
         return max(0, self.last_step - self.first_step)
 
     @property
-    def passes(self) -> int | None:
+    def passes(self) -> float | None:
         """Epochs, or what a custom loop has in their place; None where that is not known."""
-        return self.epochs if self.epoch_steps else self.loop_passes
+        if self.epoch_steps:
+            return self.epochs
+        return self.steps / self.loop_pass_steps if self.loop_pass_steps else None
 
     @property
     def pass_steps(self) -> float | None:
         """Steps of one of them."""
-        if self.epoch_steps:
-            return self.epoch_steps
-        return self.steps / self.loop_passes if self.loop_passes else None
+        return self.epoch_steps or self.loop_pass_steps or None
 
 
 @dataclass(frozen=True)

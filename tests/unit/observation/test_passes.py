@@ -1,4 +1,4 @@
-"""How often a loop goes through its data."""
+"""How long a loop's passes through its data are."""
 
 from __future__ import annotations
 
@@ -9,40 +9,51 @@ class Dataset:
     """Stands for one: something that can be referred to weakly."""
 
 
-def test_each_iterator_that_was_read_to_its_end_is_a_pass_and_so_is_the_one_that_is_read():
+def test_each_iterator_that_was_read_to_its_end_is_a_pass():
     passes, dataset = Passes(), Dataset()
-    assert passes.number is None
+    assert passes.steps == 0
     for number in (1, 2, 3):
         passes.begins(dataset)
-        assert passes.number == number
-        passes.ends()
-    assert passes.number == 3
+        passes.ends(1000 * number)
+        assert passes.steps == 1000
+
+
+def test_one_that_is_being_read_tells_nothing_of_how_long_it_will_be():
+    passes, dataset = Passes(), Dataset()
+    passes.begins(dataset)
+    assert passes.steps == 0
+    passes.ends(1000)
+    passes.begins(dataset)
+    assert passes.steps == 1000
 
 
 def test_one_that_was_left_before_its_end_is_none():
     passes, dataset = Passes(), Dataset()
     passes.begins(dataset)
+    passes.ends(100)
     passes.begins(dataset)
-    assert passes.number is None
+    passes.begins(dataset)
+    assert passes.steps == 0
 
 
 def test_of_several_datasets_nothing_is_known():
     passes, one, another = Passes(), Dataset(), Dataset()
-    for dataset in (one, another, one):
+    for number, dataset in enumerate((one, another, one)):
         passes.begins(dataset)
-        passes.ends()
-    assert passes.number is None
+        passes.ends(100 * number)
+    assert passes.steps == 0
 
 
 def test_one_that_is_made_anew_for_each_pass_is_another_each_time():
     passes = Passes()
-    for _ in range(3):
+    for number in range(3):
         passes.begins(Dataset())
-        passes.ends()
-    assert passes.number is None
+        passes.ends(100 * number)
+    assert passes.steps == 0
 
 
 def test_an_iterator_that_does_not_tell_its_dataset_is_no_pass():
     passes = Passes()
     passes.begins(None)
-    assert passes.number is None
+    passes.ends(100)
+    assert passes.steps == 0

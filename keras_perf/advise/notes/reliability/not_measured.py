@@ -42,7 +42,11 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     summary, facts = run.summary, run.facts
     kind = facts.input.input_kind
     if "input_wait" not in summary.parts:
-        where = "in other host work" if facts.settings.fetches_outside else "inside compute"
+        where = "inside compute"
+        if facts.settings.fetches_outside:
+            where = "in other host work"
+        elif facts.settings.in_a_loop and kind == "generator":
+            where = "inside compute, or in other host work"
         yield f"Input wait could not be measured and is {where}."
         if kind == "PyDataset":
             yield (
@@ -51,7 +55,8 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
                 "later steps have. A short training with workers=1 shows the wait without them."
             )
     own_ms = summary.parts.get("other_host", 0.0)
-    if facts.settings.in_a_loop and own_ms > OWN_WORK * summary.step_ms:
+    fetching = facts.settings.fetches_outside
+    if facts.settings.in_a_loop and own_ms > OWN_WORK * summary.step_ms and not fetching:
         yield (
             f"The loop's own work between two calls takes {in_ms(own_ms)} of a step: `with "
             'monitor.host("print")` around parts of it names them, and `with '

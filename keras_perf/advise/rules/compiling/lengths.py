@@ -120,7 +120,8 @@ def _each_takes(situation: Situation) -> str:
 def _without_xla(situation: Situation) -> _Way:
     tried = _tried(situation, "disable-xla")
     compilations, _ = situation.facts.outliers.of(Cause.RECOMPILE)
-    counted = situation.summary.compiling is not None or compilations >= COUNTED
+    traced = situation.summary.compiling
+    counted = (traced is not None and traced.by_xla) or compilations >= COUNTED
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = 0.0 if counted else 0.1 * max(0.0, -optimism)

@@ -12,6 +12,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.run_facts import RunFacts
 
 WORTH_MENDING = 0.02
 """Compiling that takes less than this share of a step may be a stall that was taken for it."""
@@ -40,7 +41,13 @@ ONE_SHAPE_ON_JAX = (
     "that the step is given.",
     "JAX_LOG_COMPILES=1 python train.py  # in a shell: it names what is compiled, and for what",
 )
-"""Title, reason and code where no batch differs from another."""
+EACH_CALL = (
+    ONE_SHAPE[0],
+    "most calls are traced, which an epoch's last batch with fewer rows does not explain: Python "
+    "arguments, as the number of a step, or Python objects that the function uses.",
+    ONE_SHAPE[2],
+)
+"""Title, reason and code where no batch differs from another, or that is not it."""
 
 MUCH_BESIDE = 0.1
 """Compute that goes with compiling is told of where it is more than this share of compiling."""
@@ -71,7 +78,7 @@ def stable_shapes(situation: Situation) -> Recommendation | None:
         "function_replacements": replaced,
         "jit_compile": bool(situation.facts.settings.jit_compile),
         "shapes_differ": known.shapes_differ,
-        "rows_differ": known.rows_differ and not known.many_shapes,
+        "rows_differ": known.rows_differ and not _of_any_length(situation.facts),
     }
     if known.shapes_differ and not replaced:
         return stable_lengths(situation, reason, evidence)
@@ -121,20 +128,33 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             "@tf.function(jit_compile=False)  # your function, without XLA\n"
             "# or give it few shapes, as by dataset.padded_batch(batch_size, padded_shapes=...)",
         )
-    if known.many_shapes and settings.in_a_loop:
+    if _of_any_length(situation.facts):
         return (
             "Trace the train function for any length",
             "batches may differ in an axis other than the rows, and without reduce_retracing a "
-            "function is traced for each shape.",
-            "@tf.function(reduce_retracing=True)  # your train step\n"
+            "function is traced for each shape; for each Python number that it is given it is so "
+            "in any case.",
+            "@tf.function(reduce_retracing=True)  # your train step, given tensors, no numbers\n"
             f"# with jit_compile=True it compiles for each length: give it few of them\n"
             f"{in_few_lengths(situation)}",
         )
     if not known.rows_differ:
         return ONE_SHAPE_ON_JAX if on_jax(situation.facts) else ONE_SHAPE
+    if settings.in_a_loop and _mostly_traced(situation.facts):
+        return EACH_CALL
     return (
         "Give the train function batches of one shape",
         "the last batch of an epoch has fewer rows than the others.",
         WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "")
         or in_batches_of("batch_size", situation.facts, whole=True),
     )
+
+
+def _of_any_length(facts: RunFacts) -> bool:
+    """Batches of a loop's differ in more than their rows; Keras's function generalises itself."""
+    return facts.input.many_shapes and facts.settings.in_a_loop
+
+
+def _mostly_traced(facts: RunFacts) -> bool:
+    calls = facts.length.steps / facts.settings.steps_per_execution
+    return 2 * (facts.settings.function_traces or 0) > calls

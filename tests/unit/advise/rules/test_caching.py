@@ -130,12 +130,16 @@ def test_in_a_loop_each_repetition_is_a_pass_of_the_steps_that_it_made(last_step
     assert (None if advice is None else advice.evidence["epochs"]) == passes
 
 
-@pytest.mark.parametrize(("loop_passes", "told"), [(None, None), (1, None), (4, 4.0)])
-def test_in_a_loop_without_a_repetition_iterators_are_passes(loop_passes, told):
+@pytest.mark.parametrize(("pass_steps", "told"), [(0.0, None), (900.0, None), (250.0, 4.0)])
+def test_in_a_loop_without_a_repetition_iterators_are_passes(pass_steps, told):
     stages = [stage("TensorSlice", 0.2), stage("Map", 6.0, bytes_per_batch=MIB)]
     loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "first_step": 0}
-    advice = cached([SLICES, DECODE], stages, **loop, last_step=1000, loop_passes=loop_passes)
+    advice = cached([SLICES, DECODE], stages, **loop, last_step=1000, loop_pass_steps=pass_steps)
     assert (None if advice is None else advice.evidence["epochs"]) == told
+    loop["fetches_per_step"] = 4.0
+    assert (
+        cached([SLICES, DECODE], stages, **loop, last_step=1000, loop_pass_steps=pass_steps) is None
+    )
 
 
 def test_a_take_of_what_repeats_leaves_no_cache_unread():

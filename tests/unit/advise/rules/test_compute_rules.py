@@ -88,6 +88,21 @@ def test_a_loop_s_function_that_is_traced_for_each_length_is_told_to_generalise(
     assert "reduce_retracing" not in told(many_shapes=True, rows_differ=True).action
 
 
+def test_a_loop_of_which_most_calls_are_traced_is_not_told_of_its_last_batch():
+    def told(traces: int, **context: Any) -> Recommendation:
+        known = {"rows_differ": True, "first_step": 0, "last_step": 100, "function_traces": traces}
+        return stable_shapes(situation(compute=6.0, compile=4.0, context=known | context))
+
+    assert "Python arguments" in told(99, driver="loop").reason
+    assert "fewer rows than the others" in told(2, driver="loop").reason
+    assert "fewer rows than the others" in told(99).reason
+
+
+def test_what_fit_was_told_of_a_last_batch_is_followed_where_lengths_differ_too():
+    found = situation(compute=6.0, compile=4.0, context={"rows_differ": True, "many_shapes": True})
+    assert stable_shapes(found).evidence["rows_differ"]
+
+
 def test_on_jax_nobody_is_told_of_tf_function():
     context = {"rows_differ": False, "versions": {"jax": "0.10.2"}}
     advice = stable_shapes(situation(compute=6.0, compile=4.0, context=context))

@@ -252,7 +252,8 @@ def test_the_work_of_what_is_kept_goes_with_the_wait_for_it():
 
 @pytest.mark.parametrize("number", [None, 5])
 def test_in_a_loop_each_iterator_is_a_pass(number):
-    loop = {"driver": "loop", "epoch_steps": None, "epochs": None, "loop_passes": number}
+    loop = {"driver": "loop", "epoch_steps": None, "epochs": None}
+    loop["loop_pass_steps"] = 250 / number if number else 0.0
     found = kept(READ, MAP, SHUFFLE, BATCH, **loop, first_step=0, last_step=250)
     assert (None if found is None else found.evidence["epochs"]) == number
 

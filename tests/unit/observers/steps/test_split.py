@@ -464,15 +464,26 @@ def test_where_all_trace_compiling_is_what_each_says_that_it_traced():
     loop, splitter = ScriptedLoop(), Splitter()
     for told_us in (4000, 7000, None):
         traced = loop.run(1, kind=Kind.TRACED, compute=5100)
-        splitter.add(traced._replace(compile_ns=None if told_us is None else told_us * US))
+        splitter.add(traced._replace(traced_ns=None if told_us is None else told_us * US))
     splitter.close_stretch(None)
     parts = parts_of(splitter.take())
     # No more than there is, and nothing where nobody told.
     assert (parts["compile"], parts["compute"]) == (4000 + 5100, 1100 + 5100)
     splitter.add(loop.run(1, compute=100))
-    splitter.add(loop.run(1, kind=Kind.TRACED, compute=5100)._replace(compile_ns=4000 * US))
+    splitter.add(loop.run(1, kind=Kind.TRACED, compute=5100)._replace(traced_ns=4000 * US))
     splitter.close_stretch(None)
     assert parts_of(splitter.take())["compile"] == 5000
+
+
+def test_where_an_execution_says_for_how_long_it_compiled_its_wait_is_known_too():
+    # As on JAX, where nearly all may compile.
+    loop, splitter = ScriptedLoop(), Splitter()
+    for _ in range(3):
+        traced = loop.run(1, kind=Kind.TRACED, compute=5100)
+        splitter.add(traced._replace(compile_ns=5000 * US, input_wait_ns=60 * US))
+    splitter.close_stretch(None)
+    parts = parts_of(splitter.take())
+    assert (parts["compile"], parts["input_wait"], parts["compute"]) == (15000, 180, 120)
 
 
 def test_what_is_usual_is_remembered_from_the_stretch_before():

@@ -42,7 +42,7 @@ def test_what_it_turned_out_to_be_may_say_for_how_long_it_traced(timeline):
         timeline.retag(Kind.TRACED, told)
     timeline.flush()
     found = timeline.take()
-    assert [(each.kind, each.compile_ns) for each in found] == [
+    assert [(each.kind, each.traced_ns) for each in found] == [
         (Kind.TRACED, None),
         (Kind.TRACED, 7),
     ]
