@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains.of_a_part import PARTS_OF
+from keras_perf.advise.gains.of_a_part import parts_named
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.report.diagnosis import Diagnosis
 
-_PARTS = {**PARTS_OF, "input-bound": ("input_wait",), "compute-bound": ("compute",)}
+_PARTS = {"input-bound": ("input_wait",), "compute-bound": ("compute",)}
 
 _MEANS = {
     "input-bound": "training waits for its data",
@@ -19,6 +19,9 @@ _MEANS = {
     "compute-bound": "the model's own computation is the limit",
 }
 """What a verdict is, for those who read the word for the first time."""
+
+_OF_A_LOOP = "the loop's own work between two calls holds training up"
+"""What `callback-bound` is there."""
 
 MOST_OF_IT = 0.5
 """The wait is told where it is this share at least of what a ready batch saves."""
@@ -40,6 +43,8 @@ def in_a_sentence(diagnosis: Diagnosis) -> str:
     What it leaves out the explanation has; the meaning says already what takes the time.
     """
     means = _MEANS.get(diagnosis.verdict)
+    if diagnosis.verdict == "callback-bound" and diagnosis.summary.facts.settings.in_a_loop:
+        means = _OF_A_LOOP
     if means is None:
         return _begun(diagnosis.explanation)
     why = in_short(diagnosis)
@@ -49,12 +54,17 @@ def in_a_sentence(diagnosis: Diagnosis) -> str:
 
 
 def _what(diagnosis: Diagnosis) -> str:
-    return " and ".join(map(part_name, _PARTS.get(diagnosis.verdict, ())))
+    return " and ".join(map(part_name, _parts(diagnosis)))
+
+
+def _parts(diagnosis: Diagnosis) -> tuple[str, ...]:
+    named = parts_named(diagnosis.verdict, diagnosis.summary.facts)
+    return _PARTS.get(diagnosis.verdict, named)
 
 
 def _share(diagnosis: Diagnosis) -> str:
     """What the verdict's parts take of a step; "" where they were not measured."""
-    summary, names = diagnosis.summary, _PARTS.get(diagnosis.verdict, ())
+    summary, names = diagnosis.summary, _parts(diagnosis)
     spent = sum(summary.parts.get(name, 0.0) for name in names)
     what = _what(diagnosis)
     takes = "take" if len(names) > 1 or what.endswith("s") else "takes"

@@ -16,6 +16,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 WORTHWHILE = 1.05
@@ -27,6 +28,15 @@ PARTS_OF = {
     "compile-bound": ("compile",),
     "communication-bound": ("wire",),
 }
+
+_OF_A_LOOP = {"callback-bound": ("callbacks", "other_host"), "dispatch-bound": ("dispatch",)}
+"""In a custom loop what lies between two calls is its own work, as that of a hook."""
+
+
+def parts_named(verdict: str, facts: RunFacts) -> tuple[str, ...]:
+    """The parts of a step that a verdict is about."""
+    own = _OF_A_LOOP if facts.settings.in_a_loop else {}
+    return own.get(verdict, PARTS_OF.get(verdict, ()))
 
 
 CLEARLY_CROWDED = 1.15
@@ -58,7 +68,8 @@ def _gain_without_input(situation: Situation) -> float:
 def _without_callbacks(situation: Situation) -> StepModel:
     gone_ms = situation.model.rest.get("callbacks", 0.0)
     alone = not_held_up_by_hooks(situation, situation.model, gone_ms, 0.0)
-    return done_beside_computing(situation, alone, gone_ms, 0.0).with_rest({"callbacks": 0.0})
+    parts = dict.fromkeys(parts_named("callback-bound", situation.facts), 0.0)
+    return done_beside_computing(situation, alone, gone_ms, 0.0).with_rest(parts)
 
 
 def gain_between_epochs(model: StepModel) -> float:
@@ -160,9 +171,10 @@ def takes_more_than_an_execution(situation: Situation) -> bool:
 
 def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:
     """What is taken for removable in this situation."""
+    names = parts_named(verdict, situation.facts)
     if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
-        return ("other_host",)
-    return PARTS_OF[verdict]
+        return tuple(name for name in names if name != "dispatch")
+    return names
 
 
 def gains(situation: Situation) -> dict[str, float]:

@@ -37,7 +37,8 @@ def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
         of_a_hook = [*callback_notes(situation)]
         # What is said of a hook's evaluation is advice too, of which no gain is predicted.
         known = " with a predicted gain" if any(call_notes(run)) else ""
-        why = f"Nothing is advised on callbacks{known}: {_of_callbacks(situation)}"
+        what = "the loop's own work" if situation.facts.settings.in_a_loop else "callbacks"
+        why = f"Nothing is advised on {what}{known}: {_of_callbacks(situation)}"
         yield from of_a_hook or [why]
     elif verdict == "compile-bound":
         yield f"Nothing is advised on compiling: {_of_compiling(situation)}"
@@ -51,6 +52,8 @@ def _of_callbacks(situation: Situation) -> str:
             "no hook between epochs takes 5% of the training and could be left out in most of "
             "its epochs."
         )
+    if situation.facts.settings.in_a_loop:
+        return "no work that `monitor.host` names takes 5% of a step."
     return "no hook takes 5% of a step and works more often than once an epoch."
 
 

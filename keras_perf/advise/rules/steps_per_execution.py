@@ -55,7 +55,9 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         # T(N) = c + h / N leaves nothing else of h; at worst a tenth of it belongs to c.
         factor = min(1.0, current / recommended + 0.1 * max(0.0, -optimism))
         callbacks = 1 - shared * (1 - factor)
-        later = model.with_rest({"other_host": factor, "callbacks": callbacks})
+        # A loop's own work may come once in a thousand steps, however many a call runs.
+        host = 1.0 if situation.facts.settings.in_a_loop else factor
+        later = model.with_rest({"other_host": host, "callbacks": callbacks})
         left = left_inside(situation, trial, optimism)
         later_ms = left * model.inside_ms
         dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)

@@ -75,7 +75,7 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_held_up(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
-    if verdict == "dispatch-bound" and _own_work_may_be_fetching(summary):
+    if verdict == "callback-bound" and _own_work_may_be_fetching(summary):
         return "inconclusive", Because(_no_wait(summary))
     if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
@@ -123,7 +123,7 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
 def _own_work_may_be_fetching(summary: Summary) -> bool:
     """Of a loop, where nothing tells how long steps wait: it may fetch between two calls."""
     parts = summary.parts
-    most = parts.get("other_host", 0.0) > parts.get("dispatch", 0.0)
+    most = parts.get("other_host", 0.0) > parts.get("callbacks", 0.0)
     return summary.facts.settings.in_a_loop and "input_wait" not in parts and most
 
 

@@ -390,7 +390,9 @@ def test_where_a_loop_may_fetch_in_its_own_work_that_is_no_dispatch():
         assert "fetched outside of `with monitor.execution(...)`" in str(why)
     assert told(input_kind="generator")[0] == "dispatch-bound"
     known = situation(input_wait=0.1, compute=2.0, other_host=8.0, context={"driver": "loop"})
-    assert verdict_of(known)[0] == "dispatch-bound"
+    verdict, why = verdict_of(known)
+    assert verdict == "callback-bound"
+    assert str(why).startswith("callbacks and other host work: 8 ms of each step")
 
 
 @pytest.mark.parametrize(
