@@ -38,7 +38,7 @@ class LoopMonitor:
     Arguments:
         log_dir: the directory that TensorBoard is started on; str or os.PathLike.
         model: the Keras model that is trained.
-        strategy: that it is trained under; None for TensorFlow's present one.
+        strategy: that it is trained under; None for the one under which the model was made.
         steps: optimizer steps of the whole training; None if unknown, and then no
             other number of steps per call is tried.
         first_step: optimizer steps done before, by a training that this one goes on from.
@@ -109,7 +109,7 @@ class LoopMonitor:
             LoopObservation,
             model,
             function,
-            strategy=strategy or tf.distribute.get_strategy(),
+            strategy=strategy or model.distribute_strategy,
             steps=steps,
             first_step=first_step,
             jit_compile=jit_compile,

@@ -98,7 +98,10 @@ class Recording:
     def ends(self, ending: Ending | None) -> None:
         """Training has ended so; None if it is only not observed any longer."""
         if ending is not None and ending.out_of_memory:
-            batch = self.facts.length.examples_per_step or self.facts.length.batch_rows
+            # Of several batches in a step one is computed at a time.
+            at_once = max(1.0, self.facts.settings.fetches_per_step)
+            examples = self.facts.length.examples_per_step
+            batch = examples / at_once if examples else self.facts.length.batch_rows
             ending = replace(ending, batch=round(batch) if batch else None)
         self.facts = replace(self.facts, ending=ending)
 

@@ -73,10 +73,10 @@ def _of_executions(situation: Situation) -> str:
     if not settings.tries_steps:
         return "this backend of Keras cannot share it among several steps."
     if trial is None:
-        return (
-            "no other number of steps was tried. StepsPerExecutionRecommender (perf_callbacks has "
-            "it) tries some."
-        )
+        tries = "StepsPerExecutionRecommender (perf_callbacks has it)"
+        if settings.in_a_loop:
+            tries = "LoopMonitor(steps_per_execution=True)"
+        return f"no other number of steps was tried. {tries} tries some."
     if trial.applied:
         return f"{trial.setting}={trial.steps_per_execution} was set during this training."
     unsure = trial.lost_in_noise or trial.may_be_chance or trial.input_wait_ms is not None

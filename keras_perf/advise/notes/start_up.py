@@ -32,15 +32,23 @@ def start_up_notes(run: Diagnosed) -> Iterator[str]:
         "this training: the start-up table shows on what, until steps were steady."
     )
     if _is_long(spent, "before_first_step"):
+        hooks = "the hooks on_train_begin and on_epoch_begin, and "
+        if facts.settings.in_a_loop:
+            hooks = "all that the loop does from `with LoopMonitor(...)` on, as "
         yield (
-            "Before the first step lie the hooks on_train_begin and on_epoch_begin, and what makes "
-            "the iterator: files listed, arrays copied."
+            f"Before the first step lie {hooks}what makes the iterator: files listed, arrays "
+            "copied."
         )
     if _is_long(spent, "tracing"):
+        once = (
+            "for each compile(): more epochs in one fit add nothing to it, a model that is "
+            "compiled again for another fit does."
+        )
+        if facts.settings.in_a_loop:
+            once = "for each tf.function: more steps add nothing to it, another function does."
         yield (
             f"Tracing the train function took {in_s(spent.parts['tracing'])}. {library_of(facts)} "
-            "does it once for each compile(): more epochs in one fit add nothing to it, a model "
-            "that is compiled again for another fit does."
+            f"does it once {once}"
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)

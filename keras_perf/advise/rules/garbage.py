@@ -67,7 +67,7 @@ def tune_gc(situation: Situation) -> Recommendation | None:
         action=(
             "import gc\n"
             "gc.collect()\n"
-            "gc.freeze()  # before fit: what lives now is not searched again\n"
+            "gc.freeze()  # before training: what lives now is not searched again\n"
             "gc.set_threshold(100_000, 50, 100)  # Python's own: 700, 10, 10"
         ),
         evidence={"garbage_collection_ms": spent},

@@ -50,13 +50,17 @@ def rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | Non
     None where it would be done so rarely that a training as long as this one has no place for it.
     """
     owner, every = advice.evidence["owner"], advice.evidence["advised"]
+    kept = "If training uses what it does, leave it as it is."
+    advice = replace(advice, reason=f"{advice.reason} {kept}")
     lines = f"    with monitor.outside({quoted(owner)}):\n        ..."
     title = f"Do the work of {owner} {_rarer(advice)} times less often"
     if advice.of == "step":
         lines = f"    with monitor.host({quoted(owner)}):\n        ..."
         title = f"Do the work of {owner} every {every} steps"
         return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
-    steps = _steps_between(summary, _outside(summary).epoch_gaps) * every
+    known = summary.facts.hooks.get(owner)
+    times = known.times if known is not None else _outside(summary).epoch_gaps
+    steps = _steps_between(summary, times) * every
     if steps > summary.facts.length.steps:
         return None
     return replace(advice, title=title, action=f"if step % {steps} < call.steps:\n{lines}")
@@ -116,6 +120,11 @@ def one_iterator(advice: Recommendation, summary: Summary) -> Recommendation:
 def with_jit_compile(advice: Recommendation, summary: Summary) -> Recommendation:
     """XLA for each step."""
     elsewhere = "step = tf.function(step, jit_compile=True)"
+    if summary.facts.settings.replicas > 1:
+        elsewhere = (
+            "gradients_of = tf.function(gradients_of, jit_compile=True)  # without the exchange, "
+            "which XLA does not compile"
+        )
     return replace(advice, action=in_template(summary, "--jit-compile", elsewhere=elsewhere))
 
 

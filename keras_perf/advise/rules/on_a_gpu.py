@@ -158,6 +158,8 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
 
 _ACTIVITIES = {"sm_active_pct": "SMs are active", "utilization_pct": "Any kernel runs"}
 """Sensors of a GPU, the one that tells more first, and what they say of it."""
+_SWEEP = " keras_perf.sweep_batch_size measures other sizes."
+_HALF = "  # and half the steps_per_epoch, if set"
 
 
 def _activity(situation: Situation) -> tuple[str, float] | None:
@@ -199,17 +201,16 @@ def _twice_the_batch(situation: Situation) -> Change:
     followed=trains_on_larger_batches,
 )
 def larger_batch(situation: Situation) -> Recommendation | None:
-    """Kernels leave most of the GPU idle and memory is free."""
+    """Kernels leave most of the GPU idle and memory is free; an exchange has a rule of its own."""
     found, batch = _activity(situation), situation.summary.examples_per_step
     facts, free = situation.facts, situation.facts.gpu.memory_free
     if _gpu(situation) is None or found is None or free is None or not batch:
         return None
     sensor, active = found
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
-        # Where gradients are exchanged, a rule of its own counts what that gains.
         return None
-    # A smaller last batch makes the mean another number.
-    twice = 2 * (batch_size(facts) or round(batch))
+    twice = 2 * (batch_size(facts) or round(batch / max(1.0, facts.settings.fetches_per_step)))
+    sweep, half = ("", "") if facts.settings.in_a_loop else (_SWEEP, _HALF)
     return predicted(
         situation.model,
         _twice_the_batch(situation),
@@ -217,9 +218,9 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            "learning rate may have to follow. keras_perf.sweep_batch_size measures other sizes."
+            f"learning rate may have to follow.{sweep}"
         ),
-        action=f"{in_batches_of(twice, facts)}  # and half the steps_per_epoch, if set",
+        action=f"{in_batches_of(twice, facts)}{half}",
         evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 

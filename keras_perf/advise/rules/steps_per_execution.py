@@ -40,8 +40,8 @@ reckoned: tf.data does not count the handing of elements to threads."""
 )
 def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     """What each execution costs is worth sharing among more steps."""
-    model, trial = situation.model, situation.facts.trial
-    current = situation.facts.settings.steps_per_execution
+    model, trial, settings = situation.model, situation.facts.trial, situation.facts.settings
+    current = settings.steps_per_execution
     if trial is None or trial.steps_per_execution <= current or trial.applied:
         return None
     recommended = trial.steps_per_execution
@@ -54,10 +54,9 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     def change(model: StepModel, optimism: float) -> StepModel:
         # T(N) = c + h / N leaves nothing else of h; at worst a tenth of it belongs to c.
         factor = min(1.0, current / recommended + 0.1 * max(0.0, -optimism))
-        callbacks = 1 - shared * (1 - factor)
         # A loop's own work may come once in a thousand steps, however many a call runs.
-        host = 1.0 if situation.facts.settings.in_a_loop else factor
-        later = model.with_rest({"other_host": host, "callbacks": callbacks})
+        host = {"other_host": 1.0 if settings.in_a_loop else factor}
+        later = model.with_rest({**host, "callbacks": 1 - shared * (1 - factor)})
         left = left_inside(situation, trial, optimism)
         later_ms = left * model.inside_ms
         dispatch_ms = min(later_ms, model.rest.get("dispatch", 0.0) * current / recommended)

@@ -113,9 +113,10 @@ def may_be_dispatch(summary: Summary) -> str:
             f"the train function takes at most {in_ms(settings.call_ms)}; how much, cannot be "
             "measured with this backend of Keras. A larger batch_size takes fewer steps."
         )
-    why = (
-        ". To measure it, add StepsPerExecutionRecommender (perf_callbacks has it) and train again."
-    )
+    add = "StepsPerExecutionRecommender (perf_callbacks has it)"
+    if settings.in_a_loop:
+        add = "steps_per_execution=True to LoopMonitor"
+    why = f". To measure it, add {add} and train again."
     if not settings.tries_steps:
         why = ", and cannot be with this backend of Keras. A larger batch_size takes fewer steps."
     elif trial is not None:

@@ -70,6 +70,8 @@ def step_work(
         batches_per_step: how often a step asks the iterator for an element.
         steps_per_call: steps of a call, which counts for a function that is given its batch.
     """
+    if function is None:
+        return StepWork(not_counted=NotCounted.NO_FUNCTION)
     traces, takes_batch = traces_of(function), takes_batches(function)
     if takes_batch:
         traces = most_general([each for each in traces if may_take(each, signature)])
@@ -85,6 +87,10 @@ def step_work(
     except NotCountedError as error:
         unknown_size = size is None and error.why is NotCounted.SHAPE
         return StepWork(not_counted=NotCounted.BATCH_SIZE if unknown_size else error.why)
+    given_each = not counted.batches and batches_per_step >= 1
+    if given_each and max(batches_per_step, steps_per_call) > 1 and not takes_batch:
+        # A loop in Python may call it for each batch, or give it several.
+        return StepWork(not_counted=NotCounted.CALLS)
     times = batches_per_step if counted.batches else 1 / steps_per_call
     return StepWork(
         {kind: times * flops for kind, flops in counted.flops.items() if flops},

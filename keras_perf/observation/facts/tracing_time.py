@@ -1,4 +1,4 @@
-"""How long TensorFlow has traced Python functions in this process, and how often one."""
+"""How long TensorFlow has traced Python functions in this process, how often one, and for whom."""
 
 from __future__ import annotations
 
@@ -35,3 +35,13 @@ def trace_counter(function: Any) -> Callable[[], int]:
     """
     found = inner_function(function)
     return (lambda: 0) if found is None else found.experimental_get_tracing_count
+
+
+def compiled_by_xla(function: Any) -> bool | None:
+    """Whether a `tf.function` was made with `jit_compile`; None where it says nothing of it.
+
+    It is the private `_jit_compile`. Without it a loop has to say so to `LoopMonitor`, or what XLA
+    compiles for each length counts as computing.
+    """
+    told = getattr(function, "_jit_compile", None)
+    return told if isinstance(told, bool) else None

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
 from keras_perf.observation.facts.input.distribution_options import options_of_iterator
+from keras_perf.observation.facts.tracing_time import compiled_by_xla
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
@@ -81,13 +82,13 @@ class LoopObservation(Observation):
         self.diagnoses = not worker
         self.worker = worker
         self._strategy, self._workers = strategy, workers
-        self._jit_compile, self._examples = jit_compile, examples
+        self._told, self._examples = function is not None, examples
+        self._jit_compile = compiled_by_xla(function) if jit_compile is None else jit_compile
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
         self._exhausted, self._in_turn, self._passes = False, InTurn(), Passes()
-        self._first = FirstCalls(
-            backend.traced_s, fetch=fetches_per_step >= 1, compiled=function is not None
-        )
+        fetch = fetches_per_step >= 1
+        self._first = FirstCalls(backend.traced_s, fetch=fetch, compiled=self._told)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._shared: dict[str, str] = {}
@@ -124,6 +125,7 @@ class LoopObservation(Observation):
             "workers": lambda: self._workers or (recorded.workers if recorded else None),
             "exchange": lambda: recorded,
             "jit_compile": lambda: self._jit_compile,
+            "function_traces": lambda: self.traces if self._told else None,
             "loop_pass_steps": lambda: self._passes.steps,
             "fetches_per_step": lambda: self.fetches_per_step,
             "fetches_outside": lambda: self._first.fetches_outside,

@@ -17,7 +17,7 @@ LOOKED_AT = 4
 
 
 def _code(of: Callable[..., Any]) -> CodeType:
-    found: CodeType = inspect.unwrap(of).__code__  # type: ignore[attr-defined]
+    found: CodeType = inspect.unwrap(of).__code__
     return found
 
 

@@ -24,6 +24,10 @@ class NotCounted(Enum):
     BRANCH = "branch"
     TRACES = "traces"
     """Several graphs ran, and it is not known how often each did."""
+    CALLS = "calls"
+    """It is not known how often a step calls the function."""
+    NO_FUNCTION = "no-function"
+    """Nobody has said which one it is."""
 
 
 @dataclass(frozen=True)

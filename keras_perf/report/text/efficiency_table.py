@@ -16,6 +16,8 @@ WHY_NOT_COUNTED = {
     NotCounted.LOOP: "a loop's number of rounds is known only while it runs",
     NotCounted.BRANCH: "the branches of a condition multiply differently",
     NotCounted.TRACES: "the steps were traced several times",
+    NotCounted.CALLS: "how often a step calls the function is not known",
+    NotCounted.NO_FUNCTION: "LoopMonitor(function=...) tells which function is a step",
 }
 
 _PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))

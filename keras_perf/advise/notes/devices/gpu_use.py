@@ -23,6 +23,10 @@ DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
 """Where nobody has chosen one."""
 
 _ON_TENSORFLOW = "Build and compile the model within tf.distribute.MirroredStrategy().scope()"
+_IN_A_LOOP = (
+    "Train with tf.distribute.MirroredStrategy: experimental_distribute_dataset for the data and "
+    "strategy.run in the step, as `keras-perf template` does"
+)
 _ON_JAX = (
     "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the model "
     "is built"
@@ -45,6 +49,8 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     if alone := idle_beside(summary):
         idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {listed(alone)} are"
         remedy = _ON_JAX if on_jax(summary.facts) else _ON_TENSORFLOW
+        if summary.facts.settings.in_a_loop:
+            remedy = _IN_A_LOOP
         yield (
             f"{idle} idle while another one trains. {remedy}, which divides each batch among them: "
             "enlarge the batch by their number."

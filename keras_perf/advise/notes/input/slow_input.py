@@ -103,7 +103,8 @@ def _kept_ms(situation: Situation) -> float:
 def _untried(situation: Situation) -> str:
     if situation.facts.advice_trials is not None or not situation.own_dataset:
         return ""
-    return " try_advice measures what changes gain."
+    measures = "kp.tune_input(dataset)" if situation.facts.settings.in_a_loop else "try_advice"
+    return f" {measures} measures what changes gain."
 
 
 def _about_python(situation: Situation) -> str:

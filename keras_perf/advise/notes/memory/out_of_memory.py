@@ -117,7 +117,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
     return (
         f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}"
-        f"{'' if on_jax(facts) else sizes}. The optimizer's "
+        f"{'' if on_jax(facts) or facts.settings.in_a_loop else sizes}. The optimizer's "
         "gradient_accumulation_steps gives several small batches the effect of a large one."
     )
 

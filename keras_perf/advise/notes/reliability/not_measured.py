@@ -82,9 +82,12 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
 def _of_pythons_input(run: Diagnosed) -> str:
     """What others that make its batches would gain, where that is not advised."""
     kind, others = run.facts.input.input_kind, parallel_input(run.situation)
+    what = f"a {kind}"
+    if run.facts.settings.in_a_loop:
+        what = "what is no iterator of a tf.data.Dataset"
     if others is None:
         return (
-            f"Input comes from a {kind}, which nothing can look into: the gain from workers, "
+            f"Input comes from {what}, which nothing can look into: the gain from workers, "
             "or from a tf.data pipeline in its place, cannot be predicted."
         )
     return (
@@ -111,7 +114,7 @@ def why_no_step(facts: RunFacts) -> str:
     if short is not None and short.calls > 1:
         return f"no step was measured: each of {short.calls:,} fits ended within its warm-up."
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
-    return (
-        f"no step was measured: training ended within the warm-up{by}, or StepGapDetector "
-        "was not among the callbacks."
-    )
+    within = f"no step was measured: training ended within the warm-up{by}"
+    if facts.settings.in_a_loop:
+        return f"{within}, which some calls take: more calls, of fewer steps each, show steps."
+    return f"{within}, or StepGapDetector was not among the callbacks."

@@ -130,10 +130,11 @@ def _without_xla(situation: Situation) -> _Way:
         computing = usual_computing(situation, optimism) * between(*WITHOUT_XLA, optimism)
         return model.with_inside(computing, compiling=left)
 
+    measured = "" if situation.facts.settings.in_a_loop else ": try_advice measures it"
     told = (
         f"Without XLA nothing is compiled for a length; a step is expected to compute "
         f"{figure(WITHOUT_XLA[1])} times as long then, at worst {figure(WITHOUT_XLA[0])} times, "
-        f"and with recurrent layers {figure(RECURRENT)} times: try_advice measures it."
+        f"and with recurrent layers {figure(RECURRENT)} times{measured}."
     )
     if tried is not None:
         told = (

@@ -104,7 +104,8 @@ def _action(place: Place, facts: RunFacts) -> str:
         )
     about = "before shuffle, repeat and all that draws random numbers"
     if place.whole:
-        about = "as fit is given it: nothing in it is shuffled or drawn at random"
+        given = "the loop reads" if facts.settings.in_a_loop else "fit is given"
+        about = f"as {given} it: nothing in it is shuffled or drawn at random"
     return f"{lambdas_in(place.written)}dataset = {place.call}.cache()  # {about}"
 
 

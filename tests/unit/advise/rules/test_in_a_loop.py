@@ -155,3 +155,30 @@ def test_a_training_too_short_for_the_advice_is_not_given_it():
     context["outside"] |= {"epoch_gaps": 2}
     made = summary(context={"driver": "loop", **context}, compute=10.0)
     assert "amortize-callback" not in [r.id for r in diagnosis_of(made).recommendations]
+
+
+def test_own_work_is_not_divided_among_the_steps_of_a_call():
+    context = {"steps_per_execution_trial": TRIAL, "steps_per_execution": 1}
+    parts = {"compute": 2.0, "dispatch": 1.0, "other_host": 7.0}
+    found = advised("raise-steps-per-execution", context, **parts)
+    assert found.predicted_speedup < 1.2
+    in_fit = diagnosis_of(summary(context=context, **parts)).recommendations
+    assert next(each for each in in_fit if each.id == found.id).predicted_speedup > 2
+
+
+def test_a_step_that_is_in_no_function_is_put_into_one():
+    found = advised("disable-run-eagerly", {"run_eagerly": True}, compute=10.0)
+    assert found.action.startswith("@tf.function(reduce_retracing=True)\ndef train_step")
+
+
+def test_work_that_training_may_use_is_left_as_it_is():
+    found = advised("amortize-callback", {}, compute=2.0, callbacks=8.0, owners={"sample": 8.0})
+    assert "If training uses what it does, leave it as it is." in found.reason
+
+
+def test_a_checkpoint_has_a_rhythm_of_its_own_whatever_else_is_between_calls():
+    context = between_epochs(callbacks={"checkpoint": 10.0})
+    context["hooks"] = {"checkpoint": {"times": 2, "working": 2}}
+    # Twice in a thousand steps: five times less often it has no place.
+    found = diagnosis_of(summary(context={"driver": "loop", **context}, compute=10.0))
+    assert "amortize-callback" not in [each.id for each in found.recommendations]
