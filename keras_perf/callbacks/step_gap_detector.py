@@ -83,6 +83,7 @@ class StepGapDetector(ObservingCallback):
         """Starts anew: nothing of an earlier `fit` is carried over."""
         self._forget()
         self._splitter = Splitter(observation.fetches_per_step)
+        self._pipeline = SeenPipeline(observation.fetches_per_step)
         self._start_up = StartUpTimes(observation.now(), observation.backend.traced_s())
         observation.recording.diagnose_at_end(self.log_dir, summary=self.summary)
 

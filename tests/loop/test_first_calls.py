@@ -11,6 +11,7 @@ import watched_loops
 
 import keras_perf as kp
 from keras_perf.records.run.ending import How
+from keras_perf.records.run.step_work import NotCounted
 
 STEPS = 60
 
@@ -237,3 +238,26 @@ def test_data_at_their_end_that_end_the_loop_are_no_failure_of_it(error, tmp_pat
         calls(monitor)
     ending = kp.diagnose(tmp_path).summary.facts.ending
     assert ending is None or ending.how is not How.RAISED
+
+
+def test_without_the_function_nothing_is_claimed_of_it(tmp_path):
+    facts = trained(OfBatches(), tmp_path, function=None).summary.facts
+    assert facts.settings.function_traces is None
+    assert facts.step_work.not_counted is NotCounted.NO_FUNCTION
+
+
+def test_what_is_called_several_times_in_a_step_is_not_counted_as_once(tmp_path):
+    loop, iterator = OfBatches(), iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS, fetches_per_step=4) as monitor:
+        for _ in range(STEPS):
+            with monitor.execution(iterator, 1):
+                for _ in range(4):
+                    loop.run(*next(iterator)).numpy()
+    assert kp.diagnose(tmp_path).summary.facts.step_work.not_counted is NotCounted.CALLS
+
+
+def test_the_replicas_are_those_of_the_model(tmp_path):
+    two = tf.distribute.MirroredStrategy(["CPU:0"])
+    with two.scope():
+        loop = OfBatches()
+    assert trained(loop, tmp_path).summary.facts.settings.strategy == "MirroredStrategy"

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.loop import LoopMonitor
+from keras_perf.observation.facts.tracing_time import compiled_by_xla
 
 STEPS = 60
 
@@ -47,10 +48,7 @@ def watched(log_dir, data, *, number=False, **of_the_function):
         return loss
 
     iterator = iter(data)
-    jit_compile = of_the_function.get("jit_compile")
-    with LoopMonitor(
-        log_dir, model=model, function=train_step, steps=STEPS, jit_compile=jit_compile
-    ) as monitor:
+    with LoopMonitor(log_dir, model=model, function=train_step, steps=STEPS) as monitor:
         for step in range(STEPS):
             with monitor.execution(iterator, 1):
                 train_step(*next(iterator), step if number else None).numpy()
@@ -107,3 +105,11 @@ def test_what_xla_compiles_for_each_length_is_named(tmp_path):
     [advice] = stable_shapes(found)
     assert "XLA compiles for each of its lengths" in advice.reason
     assert "jit_compile=False, reduce_retracing=True" in advice.action
+
+
+def test_whether_xla_compiles_it_is_asked_of_the_function():
+    """A canary: `_jit_compile` is private."""
+    for told in (True, False, None):
+        assert compiled_by_xla(tf.function(lambda x: x, jit_compile=told)) is told
+    assert compiled_by_xla(None) is None
+    assert compiled_by_xla(abs) is None

@@ -34,9 +34,7 @@ def cache_for_a_shuffle(situation: Situation) -> Recommendation | None:
         return None
     shuffles = [pace for pace in stage_paces(facts) if "Shuffle" in pace.name]
     steps = facts.length.pass_steps
-    if len(shuffles) != 1 or not steps or facts.settings.fetches_per_step != 1:
-        return None
-    if cache(situation) is not None:
+    if len(shuffles) != 1 or not steps or cache(situation) is not None:
         return None
     if facts.length.ends_by_steps:
         # What a pass is, and so what has to fit into memory, an epoch does not tell.

@@ -19,13 +19,18 @@ class SeenPipeline:
 
     Near its end a pipeline lets go of its first stages: the most that were seen count. What stands
     before a cache works in the pass that fills it, and rests in later ones; its work for a batch is
-    the mean of all batches.
+    the mean of all batches. Of several elements for a step, or of one for several, what is known of
+    one is told of what a step takes.
+
+    Arguments:
+        fetches_per_step: how often a step asks for an element.
 
     Attributes:
         shuffles: one of its stages does; None before the first look.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fetches_per_step: float = 1.0) -> None:
+        self._per_step = fetches_per_step
         self.shuffles: bool | None = None
         self._model: Any = None
         self._stages: tuple[Stage, ...] = ()
@@ -72,7 +77,15 @@ class SeenPipeline:
         if self._model is not None:
             stages = stages_from_model(self._model)
             self._stages = stages if len(stages) >= len(self._stages) else self._stages
-        return self._over_all_passes(self._stages)
+        return tuple(map(self._for_a_step, self._over_all_passes(self._stages)))
+
+    def _for_a_step(self, stage: Stage) -> Stage:
+        return replace(
+            stage,
+            cost_ms=self._per_step * stage.cost_ms,
+            bytes_per_batch=self._per_step * stage.bytes_per_batch,
+            elements_per_batch=self._per_step * stage.elements_per_batch,
+        )
 
     def _over_all_passes(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """Of datasets that come together behind a cache, each counts as in the pass it was seen."""

@@ -27,7 +27,8 @@ RECORD_READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
 class Stage:
     """One node of the optimised pipeline.
 
-    `elements_per_batch` is how many of this node's elements make one batch of the last node,
+    A batch is what a step takes of the last node, which may be several of its elements, or a part
+    of one. `elements_per_batch` is how many of this node's elements make one,
     `cost_ms` the processing time of the node itself per batch, over all its threads, on average of
     all batches, and `works_for` (0 to 1) the share of them for which it works, below 1 before a
     cache that was filled. `ratio` is how

@@ -137,3 +137,12 @@ def test_the_buffers_fill_is_a_mean():
         seen.look(FIRST, model(50, "Prefetch", fills=(fill,)), ask, within_epoch=True)
     assert seen.facts(InputFacts(), ask).prefetch_fill == pytest.approx(0.4)
     assert seen.shuffles is False
+
+
+@pytest.mark.parametrize(("fetches", "ms"), [(1.0, 6.0), (4.0, 24.0), (0.25, 1.5)])
+def test_what_a_step_takes_counts_where_it_is_not_one_element(fetches, ms):
+    seen = SeenPipeline(fetches)
+    look(seen, FIRST, 10, "TensorSlice", "Map")
+    assert costs(seen) == [ms, ms]
+    found = seen.facts(InputFacts(), ask).stages
+    assert [stage.elements_per_batch for stage in found] == [fetches, fetches]
