@@ -37,9 +37,12 @@ def what_is_left(situation: Situation, verdict: str, advice: Sequence[Recommenda
         # The verdict speaks of the step as it was on trial.
         step_ms = trials.step_ms
     left_ms = step_ms / best.predicted_speedup - step_ms / bound
+    leaves = known_of(best.id).leaves
+    if verdict == "callback-bound" and situation.facts.settings.in_a_loop:
+        leaves = "what else the loop does between two calls, and what it does less often, stay"
     return (
         f"With {best.id} {in_ms(left_ms)} of that remain, hence its {best.predicted_speedup:.2f}×: "
-        f"{known_of(best.id).leaves}."
+        f"{leaves}."
     )
 
 

@@ -129,7 +129,8 @@ class Call:
             observation.call_ends(plan, marked=self._marked)
             return
         # Whoever catches it goes on; what ends the loop, the monitor is told of.
-        observation.call_raises(out_of_data=issubclass(kind, OUT_OF_DATA))
+        returned = plan if self._marked else None
+        observation.call_raises(returned, out_of_data=issubclass(kind, OUT_OF_DATA))
 
 
 class Aside:

@@ -58,7 +58,7 @@ def _what(diagnosis: Diagnosis) -> str:
 
 
 def _parts(diagnosis: Diagnosis) -> tuple[str, ...]:
-    named = parts_named(diagnosis.verdict, diagnosis.summary.facts)
+    named = parts_named(diagnosis.verdict, diagnosis.summary)
     return _PARTS.get(diagnosis.verdict, named)
 
 

@@ -261,3 +261,21 @@ def test_the_replicas_are_those_of_the_model(tmp_path):
     with two.scope():
         loop = OfBatches()
     assert trained(loop, tmp_path).summary.facts.settings.strategy == "MirroredStrategy"
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_call_that_raises_counts_no_step_also_where_its_return_was_marked(marked, told, tmp_path):
+    loop, iterator = OfBatches(), iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for step in range(STEPS + 5):
+            try:
+                with monitor.execution(iterator, 1) as call:
+                    result = loop.run(*next(iterator))
+                    if marked:
+                        call.returned(result)
+                    if step % 10 == 5 and step < 50:
+                        raise ZeroDivisionError
+            except ZeroDivisionError:
+                continue
+    assert [each.first_step for each in told] == list(range(STEPS))
+    assert kp.diagnose(tmp_path).summary.facts.length.last_step == STEPS

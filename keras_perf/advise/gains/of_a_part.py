@@ -15,8 +15,8 @@ from keras_perf.advise.gains.meanwhile import done_beside_computing, not_held_up
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.analyse.summary import Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
-from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.steps_trial import StepsTrial
 
 WORTHWHILE = 1.05
@@ -33,10 +33,17 @@ _OF_A_LOOP = {"callback-bound": ("callbacks", "other_host"), "dispatch-bound": (
 """In a custom loop what lies between two calls is its own work, as that of a hook."""
 
 
-def parts_named(verdict: str, facts: RunFacts) -> tuple[str, ...]:
-    """The parts of a step that a verdict is about."""
-    own = _OF_A_LOOP if facts.settings.in_a_loop else {}
-    return own.get(verdict, PARTS_OF.get(verdict, ()))
+def parts_named(verdict: str, summary: Summary) -> tuple[str, ...]:
+    """The parts of a step that a verdict is about.
+
+    Where a loop's wait for input is not known, its own work may be fetching.
+    """
+    named = PARTS_OF.get(verdict, ())
+    if not summary.facts.settings.in_a_loop:
+        return named
+    own = _OF_A_LOOP.get(verdict, named)
+    known = "input_wait" in summary.parts
+    return own if known else tuple(name for name in own if name != "other_host")
 
 
 CLEARLY_CROWDED = 1.15
@@ -66,9 +73,10 @@ def _gain_without_input(situation: Situation) -> float:
 
 
 def _without_callbacks(situation: Situation) -> StepModel:
-    gone_ms = situation.model.rest.get("callbacks", 0.0)
+    names = parts_named("callback-bound", situation.summary)
+    gone_ms = sum(situation.model.rest.get(name, 0.0) for name in names)
     alone = not_held_up_by_hooks(situation, situation.model, gone_ms, 0.0)
-    parts = dict.fromkeys(parts_named("callback-bound", situation.facts), 0.0)
+    parts = dict.fromkeys(names, 0.0)
     return done_beside_computing(situation, alone, gone_ms, 0.0).with_rest(parts)
 
 
@@ -171,7 +179,7 @@ def takes_more_than_an_execution(situation: Situation) -> bool:
 
 def parts_of(verdict: str, situation: Situation) -> tuple[str, ...]:
     """What is taken for removable in this situation."""
-    names = parts_named(verdict, situation.facts)
+    names = parts_named(verdict, situation.summary)
     if verdict == "dispatch-bound" and _no_cost_of_executions(situation):
         return tuple(name for name in names if name != "dispatch")
     return names

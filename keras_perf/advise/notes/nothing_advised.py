@@ -34,7 +34,7 @@ def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
     if any(known_of(id).on == PARTS[verdict] for id in run.advised):
         return
     if verdict == "callback-bound":
-        of_a_hook = [*callback_notes(situation)]
+        of_a_hook = [] if _unnamed(situation) else [*callback_notes(situation)]
         # What is said of a hook's evaluation is advice too, of which no gain is predicted.
         known = " with a predicted gain" if any(call_notes(run)) else ""
         what = "the loop's own work" if situation.facts.settings.in_a_loop else "callbacks"
@@ -46,14 +46,21 @@ def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
         yield f"Nothing is advised on what each execution costs: {why}"
 
 
+def _unnamed(situation: Situation) -> bool:
+    """A loop's own work that nothing names takes longer than all that is named."""
+    parts = situation.summary.parts
+    more = parts.get("other_host", 0.0) > parts.get("callbacks", 0.0)
+    return situation.facts.settings.in_a_loop and more
+
+
 def _of_callbacks(situation: Situation) -> str:
+    if situation.facts.settings.in_a_loop:
+        return "no work that `monitor.host` or `monitor.outside` names takes 5% of the training."
     if bound_between_epochs(situation.model, max(gains(situation).values())):
         return (
             "no hook between epochs takes 5% of the training and could be left out in most of "
             "its epochs."
         )
-    if situation.facts.settings.in_a_loop:
-        return "no work that `monitor.host` names takes 5% of a step."
     return "no hook takes 5% of a step and works more often than once an epoch."
 
 

@@ -87,9 +87,14 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     """None where it is done about once an epoch as it is."""
     model = situation.model
     callbacks_ms = model.rest.get("callbacks", 0.0)
-    steps_at_once = situation.facts.settings.steps_per_execution
+    settings = situation.facts.settings
+    steps_at_once = settings.steps_per_execution
     calls, steps = situation.facts.hooks.get(owner), situation.facts.length
-    present = steps_at_once * (calls.every if calls is not None else 1)
+    present = steps_at_once
+    if calls is not None:
+        # A loop may do it once in many calls, and tells of these only.
+        seldom = situation.summary.steps / calls.times if settings.in_a_loop else 0.0
+        present = calls.every * max(steps_at_once, round(seldom))
     longest = steps.epoch_steps or steps.steps // 2 or AMORTIZED_OVER * present
     every = min(_often_enough(model, spent) * present, longest)
     if not callbacks_ms or every < 2 * present:

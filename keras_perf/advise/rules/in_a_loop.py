@@ -50,14 +50,14 @@ def rarer_work(advice: Recommendation, summary: Summary) -> Recommendation | Non
     None where it would be done so rarely that a training as long as this one has no place for it.
     """
     owner, every = advice.evidence["owner"], advice.evidence["advised"]
-    kept = "If training uses what it does, leave it as it is."
-    advice = replace(advice, reason=f"{advice.reason} {kept}")
     lines = f"    with monitor.outside({quoted(owner)}):\n        ..."
     title = f"Do the work of {owner} {_rarer(advice)} times less often"
     if advice.of == "step":
         lines = f"    with monitor.host({quoted(owner)}):\n        ..."
         title = f"Do the work of {owner} every {every} steps"
-        return replace(advice, title=title, action=f"if step % {every} < call.steps:\n{lines}")
+        reason = f"{advice.reason} If training uses what it does, leave it as it is."
+        action = f"if step % {every} < call.steps:\n{lines}"
+        return replace(advice, title=title, reason=reason, action=action)
     known = summary.facts.hooks.get(owner)
     times = known.times if known is not None else _outside(summary).epoch_gaps
     steps = _steps_between(summary, times) * every

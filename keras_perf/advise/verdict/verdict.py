@@ -57,6 +57,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
     guessed = found.pop("compile-bound") if hardly_compiles(situation) else 1.0
     verdict = max(found, key=lambda name: found[name])
     gain = found[verdict]
+    if _gain_of_fetching(summary) > max(gain, WORTHWHILE):
+        return "inconclusive", Because(_no_wait(summary))
     if bound_between_epochs(situation.model, gain):
         return "callback-bound", Because(between_epochs(situation))
     if verdict == "input-bound" and gain >= WORTHWHILE:
@@ -75,8 +77,6 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_held_up(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
-    if verdict == "callback-bound" and _own_work_may_be_fetching(summary):
-        return "inconclusive", Because(_no_wait(summary))
     if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
     return verdict, of_a_part(verdict, gain, situation)
@@ -120,11 +120,12 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     )
 
 
-def _own_work_may_be_fetching(summary: Summary) -> bool:
-    """Of a loop, where nothing tells how long steps wait: it may fetch between two calls."""
-    parts = summary.parts
-    most = parts.get("other_host", 0.0) > parts.get("callbacks", 0.0)
-    return summary.facts.settings.in_a_loop and "input_wait" not in parts and most
+def _gain_of_fetching(summary: Summary) -> float:
+    """At most, of a loop that may fetch between two calls: nothing tells how long it waits."""
+    if not summary.facts.settings.in_a_loop or "input_wait" in summary.parts:
+        return 1.0
+    without_ms = summary.step_ms - summary.parts.get("other_host", 0.0)
+    return summary.step_ms / max(1e-9, without_ms)
 
 
 def _no_wait(summary: Summary) -> str:

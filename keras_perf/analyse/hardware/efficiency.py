@@ -78,7 +78,10 @@ def _of_work(summary: Summary, rates: Rates) -> dict[str, Any]:
     work, replicas = summary.facts.step_work, summary.facts.settings.replicas
     if work is None:
         return {}
-    told = {"not_counted": work.not_counted, "passed_over": work.passed_over}
+    why, eagerly = work.not_counted, summary.facts.settings.run_eagerly
+    if why is NotCounted.NO_FUNCTION and eagerly:
+        why = NotCounted.EAGER
+    told = {"not_counted": why, "passed_over": work.passed_over}
     flops = sum(work.flops.values())
     if work.not_counted is not None or not flops:
         return told

@@ -29,6 +29,11 @@ class FetchesOutside:
             self._left -= 1
             self._before = _handed_out(pipeline)
 
+    def looks_no_more(self) -> None:
+        """It has raised, and tells nothing: another one does."""
+        self._left += self._before is not None
+        self._before = None
+
     def call_ends(self, pipeline: InputModel) -> bool:
         """It has ended; whether it was the one by which it is known to be so."""
         before, self._before = self._before, None

@@ -63,6 +63,7 @@ class FirstCalls:
     def looks_no_more(self) -> None:
         """It has raised, or nobody observes its end."""
         self._python.looks_no_more()
+        self._outside.looks_no_more()
 
 
 def _tell_no_gaps(pipeline: InputModel) -> None:

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observation.backend import Backend
-from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph
+from keras_perf.observation.facts.input.dataset_graph import dataset_behind, dataset_graph, kind_of
 from keras_perf.observation.facts.input.distribution_options import options_of_iterator
 from keras_perf.observation.facts.tracing_time import compiled_by_xla
 from keras_perf.observation.listener import Plan
@@ -152,7 +152,7 @@ class LoopObservation(Observation):
             self._in_turn.comes(iterator, steps)
             self._stretch_of_calls_ends()
             self.reads(iterator)
-            self.input_kind = _kind_of(iterator)
+            self.input_kind = kind_of(iterator)
             dataset = dataset_behind(iterator)
             self._passes.begins(dataset)
             if self._dataset_graph is None:
@@ -191,13 +191,18 @@ class LoopObservation(Observation):
             self._flushed = now
             self.recording.flush()
 
-    def call_raises(self, *, out_of_data: bool) -> None:
-        """It never was; `out_of_data`, if the iterator has come to its end."""
+    def call_raises(self, returned: Plan | None, *, out_of_data: bool) -> None:
+        """It never was, also if it had `returned`; `out_of_data`, if the iterator has ended."""
         self._first.looks_no_more()
         self.timeline.discard()
+        if returned is not None:
+            self.step, self.batch = self.step - returned.steps, self.batch - returned.steps
         self._exhausted = out_of_data
         if out_of_data:
             self._passes.ends(self.step - self.first_step)
+        else:
+            # It may have fetched, and then its gap time is nobody's.
+            self._end_stretch(None)
 
     def _give_back(self) -> None:
         self._first.looks_no_more()
@@ -243,8 +248,3 @@ class LoopObservation(Observation):
             pending = 1 if self.pace.fetches(self._ordinary.steps) == 1 else None
             self._exhausted = False
         self.interrupt(pending, validates=validates)
-
-
-def _kind_of(iterator: Any) -> str:
-    known = isinstance(iterator, tf.data.Iterator | tf.distribute.DistributedIterator)
-    return "tf.data" if known else "generator"

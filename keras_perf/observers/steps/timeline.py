@@ -60,6 +60,7 @@ class Timeline:
             row.end = entry
             self._rows.append(row)
         else:
+            self._without_a_cut_off_validation()
             self._close_gap(entry, followed=True)
         self._row = self._new_row(now, step, steps, kind)
 
@@ -187,10 +188,13 @@ class Timeline:
 
         A gap whose validation was cut off is no gap: how long it would have been nobody knows.
         """
-        if self._validates:
-            self._gap = None
+        self._without_a_cut_off_validation()
         self._close_gap(now, followed=False)
         self._ended = True
+
+    def _without_a_cut_off_validation(self) -> None:
+        if self._validates:
+            self._gap, self._validates = None, False
 
     def _close_gap(self, now: int, *, followed: bool) -> None:
         gap, self._gap = self._gap, None

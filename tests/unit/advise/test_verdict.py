@@ -395,6 +395,16 @@ def test_where_a_loop_may_fetch_in_its_own_work_that_is_no_dispatch():
     assert str(why).startswith("callbacks and other host work: 8 ms of each step")
 
 
+def test_what_a_loop_names_is_its_bound_where_its_other_work_may_be_fetching():
+    context = {"driver": "loop", "input_kind": "generator"}
+    named = situation(compute=2.0, callbacks=6.0, other_host=1.0, context=context)
+    verdict, why = verdict_of(named)
+    assert verdict == "callback-bound"
+    assert str(why).startswith("callbacks: 6 ms of each step")
+    unnamed = situation(compute=6.0, callbacks=1.0, other_host=3.0, context=context)
+    assert verdict_of(unnamed)[0] == "inconclusive"
+
+
 @pytest.mark.parametrize(
     "changed",
     [

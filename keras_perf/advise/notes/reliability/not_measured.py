@@ -116,5 +116,6 @@ def why_no_step(facts: RunFacts) -> str:
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
     within = f"no step was measured: training ended within the warm-up{by}"
     if facts.settings.in_a_loop:
-        return f"{within}, which some calls take: more calls, of fewer steps each, show steps."
+        more = "which some calls take: more calls, of fewer steps each, show steps"
+        return f"{within}, {more}; or LoopMonitor was given gaps=False."
     return f"{within}, or StepGapDetector was not among the callbacks."

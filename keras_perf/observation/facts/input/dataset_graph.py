@@ -60,6 +60,12 @@ def dataset_behind(iterator: Any) -> Any:
     return getattr(iterator, "_dataset", None) if isinstance(iterator, tf.data.Iterator) else None
 
 
+def kind_of(iterator: Any) -> str:
+    """As in `InputFacts.input_kind`."""
+    known = isinstance(iterator, tf.data.Iterator | tf.distribute.DistributedIterator)
+    return "tf.data" if known else "generator"
+
+
 def dataset_graph(dataset: Any) -> WrittenPipeline | None:
     """What a `tf.data.Dataset` is made of; None where that cannot be seen.
 

@@ -182,3 +182,18 @@ def test_a_checkpoint_has_a_rhythm_of_its_own_whatever_else_is_between_calls():
     # Twice in a thousand steps: five times less often it has no place.
     found = diagnosis_of(summary(context={"driver": "loop", **context}, compute=10.0))
     assert "amortize-callback" not in [each.id for each in found.recommendations]
+
+
+def test_what_is_done_seldom_already_is_not_advised_to_be_done_more_often():
+    parts = {"compute": 2.0, "callbacks": 20.0, "owners": {"sample": 20.0}}
+    often = advised(
+        "amortize-callback", {"hooks": {"sample": {"times": 200, "working": 200}}}, **parts
+    )
+    assert often.evidence["present"] == 1
+    seldom = {"driver": "loop", "hooks": {"sample": {"times": 2, "working": 2}}}
+    found = diagnosis_of(summary(context=seldom, **parts))
+    assert all(
+        each.evidence["advised"] >= 2 * each.evidence["present"] >= 2 * 25
+        for each in found.recommendations
+        if each.id == "amortize-callback"
+    )

@@ -48,6 +48,17 @@ def test_what_it_turned_out_to_be_may_say_for_how_long_it_traced(timeline):
     ]
 
 
+def test_a_validation_that_was_cut_off_is_no_gap_also_where_training_goes_on(timeline):
+    execute(timeline, 100)
+    timeline.flush()
+    timeline.validates()
+    execute(timeline, 900, step=1)
+    timeline.flush()
+    timeline.close(1000)
+    [gap] = timeline.take_epoch_gaps()
+    assert gap.step == 2
+
+
 @pytest.mark.parametrize(
     ("fetches", "waited"),
     [
