@@ -7,7 +7,7 @@ from itertools import dropwhile, takewhile
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
-from keras_perf.records.run.input.pipeline import OF_A_PART, Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import GENERATOR, OF_A_PART, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
 WORTH_KEEPING = 0.03
@@ -33,9 +33,6 @@ OF_LABELS = "keras.utils"
 
 MADE_AGAIN = ("Shuffle", "Batch", "PaddedBatch", "Prefetch")
 """Running stages that stand behind a cache again where one is put before a shuffle."""
-
-GENERATOR = "flat_map_fn"
-"""The function of TensorFlow's own that `from_generator` flattens with; nobody has written it."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ def settings_notes(run: Diagnosed) -> Iterator[str]:
             f"With {replicas} replicas tf.data shows only the stage that feeds them, not the "
             "stages of your own pipeline; input wait is measured at this process's first replica."
         )
+    elif facts.input.hidden:
+        yield (
+            "tf.data shows only the stage that hands batches to the device (prefetch_to_device): "
+            "a training without it shows those of your own pipeline."
+        )
     if unknown := facts.not_known:
         failed = ", ".join(f"{name} ({why})" for name, why in unknown.items())
         yield f"Unknown, so advice that needs it is missing: {failed}."

@@ -110,6 +110,6 @@ def runs_python(summary: Summary) -> bool:
     known = summary.facts.input
     return (
         (known.input_kind in KERAS_INPUT and not known.input_processes)
-        or any(stage.name.startswith("Generator") for stage in known.stages)
+        or (any(s.name.startswith("Generator") for s in known.stages) and not known.hidden)
         or any(stage.python for stage in known.written)
     )

@@ -29,24 +29,13 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
         )
         return
     if not situation.paces:
-        if situation.own_dataset and _one_execution_an_epoch(situation):
-            yield (
-                "Nothing is advised on the input: an epoch is a single execution, within which "
-                "tf.data cannot be asked for its stages. Fewer steps per execution let it report "
-                "them, and so does dataset.repeat() with steps_per_epoch, for longer epochs."
-            )
-        elif situation.own_dataset:
-            yield (
-                "Nothing is advised on the input: tf.data reported none of its stages. "
-                "It reports them with options.autotune.enabled at its default and TensorFlow 2.18 "
-                "or newer."
-            )
-        elif situation.facts.input.input_kind in MADE_IN_PYTHON:
-            yield (
-                "Nothing is advised on the input: of other threads or processes for it no gain is "
-                "predicted. Less work per example, and examples prepared once and stored, help in "
-                "any case."
-            )
+        yield from _without_stages(situation)
+        return
+    if situation.facts.input.hidden:
+        yield (
+            "Nothing is advised on the input: tf.data shows only the stage that hands batches to "
+            f"devices, not those of your own pipeline.{_untried(situation)}"
+        )
         return
     slowest = [pace for pace in stage_paces(situation.facts) if pace.sets_the_pace]
     takes = f", {slowest[0].name} takes {in_ms(slowest[0].ms)}" if slowest else ""
@@ -57,6 +46,28 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
         "prepared once and stored, or other machines for the input (tf.data service) help in any "
         f"case.{_about_python(situation)}"
     )
+
+
+def _without_stages(situation: Situation) -> Iterator[str]:
+    """Why nothing is advised where tf.data told of none."""
+    if situation.own_dataset and _one_execution_an_epoch(situation):
+        yield (
+            "Nothing is advised on the input: an epoch is a single execution, within which "
+            "tf.data cannot be asked for its stages. Fewer steps per execution let it report "
+            "them, and so does dataset.repeat() with steps_per_epoch, for longer epochs."
+        )
+    elif situation.own_dataset:
+        yield (
+            "Nothing is advised on the input: tf.data reported none of its stages. "
+            "It reports them with options.autotune.enabled at its default and TensorFlow 2.18 "
+            "or newer."
+        )
+    elif situation.facts.input.input_kind in MADE_IN_PYTHON:
+        yield (
+            "Nothing is advised on the input: of other threads or processes for it no gain is "
+            "predicted. Less work per example, and examples prepared once and stored, help in "
+            "any case."
+        )
 
 
 def _one_execution_an_epoch(situation: Situation) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, running, where, written_in
-from keras_perf.advise.cache_place import GENERATOR, same_in_every_pass
+from keras_perf.advise.cache_place import same_in_every_pass
 from keras_perf.advise.python_threads import HOLDS_IT, useful_for_python
 from keras_perf.advise.recommendation import Change, Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
@@ -17,7 +17,7 @@ from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION, Inference
-from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.input.pipeline import GENERATOR, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
 WAITS = 0.3

@@ -191,7 +191,8 @@ def _queue(workers: int) -> str:
 def _kind(situation: Situation) -> str | None:
     """What makes batches in Python; None where nothing does."""
     kind, model = situation.facts.input.input_kind, situation.model
-    of_generators = sum(ms for name, ms in model.stages.items() if name.startswith("Generator"))
+    named = {} if situation.facts.input.hidden else model.stages
+    of_generators = sum(ms for name, ms in named.items() if name.startswith("Generator"))
     slow = of_generators > model.produce_ms / 2 or situation.interpreter_ms
     if situation.own_dataset and of_generators and slow:
         kind = "generator"

@@ -23,6 +23,10 @@ RECORD_READERS = ("TFRecord", "TextLine", "FixedLengthRecord")
 """Stages that read the records of files."""
 
 
+GENERATOR = "flat_map_fn"
+"""The function of TensorFlow's own that `from_generator` flattens with; nobody has written it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One node of the optimised pipeline.
@@ -183,6 +187,13 @@ class InputFacts:
     def written(self) -> Chain:
         """Stages of all chains; () where they are not known."""
         return self.dataset.stages if self.dataset is not None else ()
+
+    @property
+    def hidden(self) -> bool:
+        """tf.data shows only what hands batches to devices: a generator that nobody wrote."""
+        shows_one = any(stage.name.startswith("Generator") for stage in self.stages)
+        wrote_one = any(stage.function == GENERATOR for stage in self.written)
+        return shows_one and bool(self.written) and not wrote_one
 
     @property
     def kinds(self) -> set[str]:

@@ -9,6 +9,7 @@ from hand_built import FITS_IN_MEMORY, diagnosed, situation, stage
 
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
 from keras_perf.advise.rules.input.caching import cache
+from keras_perf.advise.rules.input.python_input import parallel_input
 
 SLOW = situation(
     input_wait=8.0,
@@ -127,3 +128,23 @@ def test_of_what_python_makes_it_is_said_that_nothing_is_predicted_to_gain(kind)
     (said,) = slow_input_notes(diagnosed(made, "input-bound"))
     assert said.startswith("Nothing is advised on the input: of other threads or processes")
     assert list(slow_input_notes(diagnosed(made, "input-bound", ["parallel-input"]))) == []
+
+
+def handed_over(**written: Any):
+    """As behind `prefetch_to_device`, or where several replicas train."""
+    stages = [stage("Generator", 9.0), stage("Prefetch", 0.1)]
+    chain = [{"kind": "tensor_slice"}, {"kind": "map", "function": "load"} | written]
+    context = {"dataset": {"chains": [chain]}}
+    return situation(input_wait=8.0, compute=2.0, stages=stages, context=context)
+
+
+def test_a_stage_that_hands_batches_over_is_no_generator_of_the_user_s():
+    found = handed_over()
+    assert found.facts.input.hidden
+    assert not found.runs_python
+    assert parallel_input(found) is None
+    [note] = slow_input_notes(diagnosed(found, "input-bound"))
+    assert note.startswith("Nothing is advised on the input: tf.data shows only the stage")
+    own = handed_over(kind="flat_map", function="flat_map_fn", python=True)
+    assert not own.facts.input.hidden
+    assert own.runs_python
