@@ -110,7 +110,17 @@ def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> s
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
     dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''})"
+    if isinstance(rows, int) and facts.given_to_each_replica:
+        rows, dataset = rows // facts.settings.replicas, f"{dataset}  # of each replica"
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)
+
+
+def in_larger_batches(rows: int | str, times: int, facts: RunFacts, *, whole: bool = False) -> str:
+    """The same where they are so many times as large."""
+    code = in_batches_of(rows, facts, whole=whole)
+    if facts.settings.in_a_loop:
+        return code
+    return f"{code}\n# and steps_per_epoch, if set, divided by {times}"
 
 
 def whole_executions(facts: RunFacts, steps: int | None) -> str:

@@ -86,7 +86,7 @@ def best_place(facts: RunFacts) -> Place | None:
     if "cache" in facts.input.kinds or any("Cache" in pace.name for pace in paces):
         return None
     length, pass_steps = facts.length, facts.length.pass_steps
-    if not (pass_steps or facts.settings.in_a_loop):
+    if facts.input.hidden or not (pass_steps or facts.settings.in_a_loop):
         return None
     names, steps = [pace.name for pace in paces], float(pass_steps or 0)
     if names and pass_steps and not length.ends_by_steps and _comes_together_alike(chains):

@@ -32,6 +32,7 @@ class ObservedTraining:
         pipeline: tf.data's model behind the iterator.
         rows_differ: batches may have different numbers of rows; None if unknown.
         many_shapes: they may differ in more than that.
+        feeds_devices: tf.data tells of what hands batches to devices, not of the pipeline.
         batch_bytes: tell whether batches had one shape.
         recompile_guess: says which executions compiled unseen.
         work: counts what a step multiplies, at the end.
@@ -58,7 +59,7 @@ class ObservedTraining:
         self.input_kind: str | None = None
         self.pipeline: InputModel | None = None
         self.rows_differ: bool | None = None
-        self.many_shapes = False
+        self.many_shapes = self.feeds_devices = False
         self.work = backend.work
         self.batch_bytes, self.recompile_guess = BatchBytes(), RecompileGuess()
         self.recording = Recording(run, self._facts)
@@ -84,6 +85,7 @@ class ObservedTraining:
         self.pipeline = self.backend.input_model(iterator)
         self.rows_differ = self.backend.rows_may_differ(self.pipeline)
         self.many_shapes |= self.backend.many_shapes(self.pipeline)
+        self.feeds_devices |= bool(getattr(self.pipeline, "feeds_devices", False))
 
     def gaps_of_single_steps(self) -> Sequence[int]:
         """tf.data's gap times, where an ordinary execution is one step that fetches once."""
@@ -105,6 +107,7 @@ class ObservedTraining:
             ),
             "input_kind": lambda: self.input_kind,
             "many_shapes": lambda: self.many_shapes,
+            "feeds_devices": lambda: self.feeds_devices,
             "shapes_differ": lambda: self.shapes_differ,
             "rows_differ": lambda: self.rows_differ,
             "guessed_compilations": lambda: self.recompile_guess.found,

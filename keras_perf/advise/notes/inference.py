@@ -12,7 +12,7 @@ from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.run.inference import EVALUATE, FIT, PREDICT, VALIDATION, Inference
-from keras_perf.records.run.input.pipeline import WrittenPipeline
+from keras_perf.records.run.input.pipeline import GENERATOR, WrittenPipeline
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05
@@ -117,7 +117,7 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         told.append(
             "It has an input pipeline of its own, which advice on the training's does not change."
         )
-    if paces := paces_of(found.stages, pool):
+    if (paces := paces_of(found.stages, pool)) and not _feeds_devices(found):
         slowest = max(paces, key=lambda pace: pace.ms)
         if slowest.ms >= EXPLAINS * wait_ms:
             named = _as_the_user_calls_it(slowest, found, paces)
@@ -186,17 +186,29 @@ def _tracing(who: str, found: Inference) -> Iterator[str]:
     )
 
 
+def _feeds_devices(found: Inference) -> bool:
+    """With several replicas tf.data shows a generator of its own, and no stage of the pipeline."""
+    shows_one = any(stage.name.startswith("Generator") for stage in found.stages)
+    written = found.dataset.stages if found.dataset is not None else ()
+    return shows_one and not any(stage.function == GENERATOR for stage in written)
+
+
 def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
     """Entering and leaving the function is the slower part."""
     cost_ms = found.execution_cost_ms(facts.trial)
     if cost_ms is None or found.steps < MANY or cost_ms < MUCH * found.step_ms:
         return
-    larger = "larger batches (validation_batch_size=…, batch_size=…) do the same"
+    shares, do = (
+        "compile(steps_per_execution=…) shares it among several batches, and ",
+        "do the same",
+    )
+    if facts.settings.several_in_fit:
+        shares, do = "", "share it"
+    larger = f"larger batches (validation_batch_size=…, batch_size=…) {do}"
     if found.batch_size is not None:
         larger = f"batches are of {found.batch_size} examples; {larger}"
     yield (
         f"{who} takes {in_ms(found.step_ms)} a batch, of which "
-        f"{in_ms(cost_ms)} are the measured cost of an execution: "
-        "compile(steps_per_execution=…) shares it among several batches, and "
+        f"{in_ms(cost_ms)} are the measured cost of an execution: {shares}"
         f"{larger}, for no gradients take up memory."
     )

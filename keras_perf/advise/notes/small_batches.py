@@ -35,16 +35,17 @@ def small_batch_notes(run: Diagnosed) -> Iterator[str]:
     settings, examples = run.facts.settings, run.facts.length.examples_per_step
     if run.verdict != "compute-bound" or settings.in_a_loop or run.facts.batch_sizes is not None:
         return
+    alone = "" if settings.can_be_swept else ", of a model for one device"
     if updates := _updates(run):
         yield (
             f"{updates} Larger batches need fewer updates, and change what is learned: "
-            "keras_perf.sweep_batch_size(model, data) measures what they gain."
+            f"keras_perf.sweep_batch_size(model, data) measures what they gain{alone}."
         )
     elif examples and examples / settings.replicas <= FEW:
         yield (
             f"A step holds {examples:.0f} examples. Where one with more takes hardly longer, "
             "larger batches make an epoch shorter, and change what is learned in it: "
-            "keras_perf.sweep_batch_size(model, data) measures the first."
+            f"keras_perf.sweep_batch_size(model, data) measures the first{alone}."
         )
 
 

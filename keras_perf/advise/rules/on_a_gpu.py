@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keras_perf.advise.as_written import batch_size, in_batches_of
+from keras_perf.advise.as_written import batch_size, in_larger_batches
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import (
     computes_in_half,
@@ -106,6 +106,8 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
     if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
         return None
     policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
+    if policy == "mixed_float16" and settings.several_in_fit:
+        return None  # Keras looks for an overflow in the first replica's gradients only.
     return predicted(
         situation.model,
         _on_kernels(situation, 1.0, 0.7, 0.35),
@@ -138,8 +140,8 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
     classes = {width for width in settings.output_widths if width < MOST_CLASSES}
     inner = set(settings.layer_widths) - classes
     odd = sorted(width for width in inner if width >= 8 and width % 8)
-    batch = situation.summary.examples_per_step
-    if batch is not None and batch >= 8 and batch % 8 == int(batch % 8) != 0:
+    batch = (situation.summary.examples_per_step or 0.0) / settings.replicas
+    if batch >= 8 and batch % 8 == int(batch % 8) != 0:
         odd.append(int(batch))
     if not odd:
         return None
@@ -159,7 +161,6 @@ def multiples_of_8(situation: Situation) -> Recommendation | None:
 _ACTIVITIES = {"sm_active_pct": "SMs are active", "utilization_pct": "Any kernel runs"}
 """Sensors of a GPU, the one that tells more first, and what they say of it."""
 _SWEEP = " keras_perf.sweep_batch_size measures other sizes."
-_HALF = "  # and half the steps_per_epoch, if set"
 
 
 def _activity(situation: Situation) -> tuple[str, float] | None:
@@ -210,7 +211,6 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         return None
     twice = 2 * (batch_size(facts) or round(batch / max(1.0, facts.settings.fetches_per_step)))
-    sweep, half = ("", "") if facts.settings.in_a_loop else (_SWEEP, _HALF)
     return predicted(
         situation.model,
         _twice_the_batch(situation),
@@ -218,9 +218,9 @@ def larger_batch(situation: Situation) -> Recommendation | None:
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
             f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            f"learning rate may have to follow.{sweep}"
+            f"learning rate may have to follow.{_SWEEP if facts.settings.can_be_swept else ''}"
         ),
-        action=f"{in_batches_of(twice, facts)}{half}",
+        action=in_larger_batches(twice, 2, facts),
         evidence={sensor: active, "memory_free_share": free, "batch": batch},
     )
 

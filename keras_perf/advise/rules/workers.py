@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from keras_perf.advise.as_written import in_batches_of
+from keras_perf.advise.as_written import in_larger_batches
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import exchanges_less
 from keras_perf.advise.rules.in_a_loop import in_template
@@ -170,9 +170,11 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
     summary = situation.summary
     if not situation.model.rest.get("wire"):
         return None
-    batch = summary.examples_per_step
+    batch, free = summary.examples_per_step, summary.facts.gpu.memory_free
+    if free is not None and free < 1 - 1 / LARGER and not summary.facts.settings.in_a_loop:
+        return None
     larger = f"{LARGER} times as large" if batch is None else f"of {LARGER * batch:.0f} examples"
-    number = "..." if batch is None else f"{LARGER * batch:.0f}"
+    number: int | str = "..." if batch is None else round(LARGER * batch)
     room, action = _room_for_it(number, summary)
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -192,7 +194,7 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
     )
 
 
-def _room_for_it(batch: str, summary: Summary) -> tuple[str, str]:
+def _room_for_it(batch: int | str, summary: Summary) -> tuple[str, str]:
     """What the larger batch needs, and the code for it."""
     if summary.facts.settings.in_a_loop:
         return (
@@ -205,5 +207,5 @@ def _room_for_it(batch: str, summary: Summary) -> tuple[str, str]:
         )
     return (
         "Every replica needs the memory for its share.",
-        f"{in_batches_of(batch, summary.facts, whole=True)}  # shared by the replicas",
+        in_larger_batches(batch, LARGER, summary.facts, whole=True),
     )

@@ -143,7 +143,10 @@ def about_waiting(situation: Situation) -> str:
     step = situation.summary.step_ms
     if step < WORTHWHILE * (step - waits):
         return ""
-    return f"For {in_ms(waits)} of each step it waits for slower workers."
+    who = "it waits for slower workers"
+    if situation.facts.settings.workers <= 1:
+        who = "GPUs wait for the slowest of them to exchange gradients"
+    return f"For {in_ms(waits)} of each step {who}."
 
 
 def mostly_outside(situation: Situation) -> str:

@@ -78,6 +78,8 @@ def why_no_wait(summary: Summary) -> str:
             "monitor.execution(...)` counts as the loop's own work; iter(dataset) of a "
             "tf.data.Dataset, fetched from inside of it, tells it"
         )
+    if summary.facts.settings.replicas > 1:
+        return "tf.data kept no model of what feeds the replicas, as may be where these are GPUs"
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"

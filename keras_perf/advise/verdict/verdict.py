@@ -86,7 +86,8 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     """No part that was measured is worth removing."""
     summary = situation.summary
     if waiting := about_waiting(situation):
-        of_its_own = no_other_part("this worker's step") + "."
+        whose = "this worker's step" if situation.facts.settings.workers > 1 else "a step"
+        of_its_own = no_other_part(whose) + "."
         return "compute-bound", Because(of_its_own, waiting)
     if not situation.input_measured:
         return "inconclusive", Because(_no_wait(summary))

@@ -166,6 +166,12 @@ class RunFacts:
         return bool(self.inference) and not {VALIDATION, FIT} & set(self.inference)
 
     @property
+    def given_to_each_replica(self) -> bool:
+        """A function of the user's makes the batches of each replica; none is divided."""
+        alone = self.input.distribution_options.get("auto_shard_policy") == "NONE"
+        return alone and self.settings.several_in_fit
+
+    @property
     def xla_may_help(self) -> bool:
         """It could compile the steps, does not, and would not for each of many shapes."""
         return self.settings.may_use_xla and not self.input.many_shapes

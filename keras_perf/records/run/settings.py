@@ -100,6 +100,16 @@ class Settings:
         return not (self.jit_compile or by_python) and (self.in_a_loop or keras_asks_for_it)
 
     @property
+    def several_in_fit(self) -> bool:
+        """Keras's `fit` trains several replicas, under which some of what Keras has fails."""
+        return self.replicas > 1 and not self.in_a_loop
+
+    @property
+    def can_be_swept(self) -> bool:
+        """`sweep_batch_size` takes such a model."""
+        return self.replicas == 1 and not self.in_a_loop
+
+    @property
     def in_a_loop(self) -> bool:
         """The training is a custom loop, not Keras's `fit`."""
         return self.driver == "loop"

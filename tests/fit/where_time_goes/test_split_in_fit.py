@@ -186,7 +186,11 @@ def test_mirrored_replicas_iterators_are_found(tmp_path):
     network.train_function = note
     network.fit(programs.dataset(5), verbose=0, shuffle=False)
     assert isinstance(iterators[0], tf.distribute.DistributedIterator)
-    assert PipelineModel(iterators[0]).read().gap_times
+    found = PipelineModel(iterators[0])
+    assert found.read().gap_times
+    # Not the pipeline's stages are there, but what hands its batches over.
+    assert found.feeds_devices
+    assert any(node.name.startswith("Generator") for node in found.read().nodes.values())
 
 
 @programs.needs_gap_times

@@ -132,7 +132,11 @@ def test_of_several_gpus_it_is_not_said_which(tmp_path):
     for context in (mirrored, {"device_memory": [GPU, other]}):
         folder = tmp_path / str(len(context))
         [note] = notes(folder, {"ending": OF_XLA, **context, **MACHINE, **FIRST_STEPS})
-        assert "could not be had on a GPU. A batch of 256 is too large. Try 128" in note
+        each = ", 128 on each replica," if "replicas" in context else ""
+        assert f"could not be had on a GPU. A batch of 256{each} is too large. Try 128" in note
+        # Keras accumulates no gradients of several replicas, and no sweep takes such a model.
+        assert ("gradient_accumulation_steps" in note) is ("replicas" not in context)
+        assert ("sweep_batch_size" in note) is ("replicas" not in context)
 
 
 def test_a_model_on_the_cpu_and_python_s_own_arrays_lack_the_machine_s_memory(tmp_path):

@@ -65,6 +65,8 @@ def _one_layout(summary: Summary) -> str:
             "mixed precision."
         )
     policy = "mixed_bfloat16" if capability >= _AMPERE else "mixed_float16"
+    if policy == "mixed_float16" and facts.settings.several_in_fit:
+        return f"In float32 TensorFlow computes convolutions channels first: {channels_first}"
     return (
         "In float32 TensorFlow computes convolutions channels first: "
         f'keras.mixed_precision.set_global_policy("{policy}") keeps them channels last, and '

@@ -51,10 +51,13 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
         remedy = _ON_JAX if on_jax(summary.facts) else _ON_TENSORFLOW
         if summary.facts.settings.in_a_loop:
             remedy = _IN_A_LOOP
-        yield (
+        told = (
             f"{idle} idle while another one trains. {remedy}, which divides each batch among them: "
             "enlarge the batch by their number."
         )
+        if summary.facts.settings.replicas > 1:
+            told = f"{idle} idle while others train: the strategy was made for fewer devices."
+        yield told
     for index, others, mib in _shared(summary):
         memory = f", which hold {mib:.0f} MiB of its memory" if mib else ""
         yield (

@@ -20,7 +20,8 @@ def replica_notes(run: Diagnosed) -> Iterator[str]:
     summary, replicas = run.summary, run.facts.settings.replicas
     batch = summary.examples_per_step
     small = batch is not None and batch / replicas < USUAL_BATCH
-    if replicas > 1 and batch is not None and small and not _all_busy(summary):
+    divided = replicas > 1 and not run.facts.given_to_each_replica
+    if divided and batch is not None and small and not _all_busy(summary):
         yield (
             f"{replicas} replicas share each batch of {figure(batch)} examples, "
             f"{figure(batch / replicas)} each: a batch is divided, not given to each of them. "

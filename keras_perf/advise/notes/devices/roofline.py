@@ -70,6 +70,7 @@ def remedies(facts: RunFacts) -> str:
     shares = settings.tries_steps or settings.compiles_executions
     # Where Python runs the steps, longer executions come after that.
     shares = shares and not (settings.run_eagerly or settings.eager_functions)
+    shares = shares and not settings.several_in_fit
     helpful = ["larger batches"]
     if settings.jit_compile is False and facts.xla_may_help:
         helpful.append("XLA")

@@ -16,6 +16,11 @@ NEARLY_FULL = 0.95
 def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
     library = library_of(run.facts)
+    accumulating = ""
+    if run.facts.settings.replicas == 1:
+        accumulating = (
+            ", and so does the optimizer's gradient_accumulation_steps in place of a larger batch"
+        )
     for device in run.facts.gpu.device_memory:
         growth = run.summary.growth.get(f"{device.tag}/allocated_mib")
         if growth is not None:
@@ -34,8 +39,7 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
                 f"{device.limit_mib:,.0f} MiB that {library} may allocate. A larger "
-                "batch is unlikely to fit; mixed precision needs less, and so does the optimizer's "
-                "gradient_accumulation_steps in place of a larger batch."
+                f"batch is unlikely to fit; mixed precision needs less{accumulating}."
             )
 
 

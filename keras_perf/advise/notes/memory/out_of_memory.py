@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from keras_perf.read.fits import Fit
-from keras_perf.records.figures import in_mib
+from keras_perf.records.figures import figure, in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
@@ -113,11 +113,16 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
         return ""
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
+    replicas, half = facts.settings.replicas, max(1, (bound or batch) // 2)
+    if replicas > 1:
+        # Neither a sweep nor Keras's accumulation of gradients works with several.
+        each = figure(batch / replicas)
+        return f"A batch of {batch:,}, {each} on each replica, is too large{most}. Try {half:,}."
     # On JAX it was not run on a GPU.
-    sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
+    sweeps = facts.settings.can_be_swept and not on_jax(facts)
+    sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits" if sweeps else ""
     return (
-        f"A batch of {batch:,} is too large{most}. Try {max(1, (bound or batch) // 2):,}"
-        f"{'' if on_jax(facts) or facts.settings.in_a_loop else sizes}. The optimizer's "
+        f"A batch of {batch:,} is too large{most}. Try {half:,}{sizes}. The optimizer's "
         "gradient_accumulation_steps gives several small batches the effect of a large one."
     )
 
@@ -129,7 +134,8 @@ def largest_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) 
     than that do not fit; whether so many do depends on all else that a step needs.
     """
     shape, batch, asked_mib = ending.shape, ending.batch, ending.requested_mib
-    if not batch or not shape or shape[0] % batch or not asked_mib:
+    share = (batch or 0) // facts.settings.replicas
+    if not batch or not share or not shape or shape[0] % share or not asked_mib:
         return None
     if device is None:
         room = facts.machine.memory_available_mib

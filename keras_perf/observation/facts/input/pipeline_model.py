@@ -26,6 +26,11 @@ class PipelineModel:
         self.iterator = iterator
         self._source, self._timed = _readable(iterator), False
 
+    @property
+    def feeds_devices(self) -> bool:
+        """What can be asked for is not the pipeline but what hands its batches to devices."""
+        return self._source is not self.iterator and self._source is not None
+
     def gap_times(self) -> Sequence[int] | None:
         """Microseconds between two `GetNext`, newest last; None where tf.data keeps none."""
         model = self.read()

@@ -146,7 +146,8 @@ class InputFacts:
     batches of those and of a PyDataset, in processes if `input_processes`. `input_source` is where
     the generator, or the class of the PyDataset or of the DataLoader's dataset, is written.
     `many_shapes`: batches may differ in more than their number of rows; `shapes_differ`: they do,
-    and XLA compiles the steps; `rows_differ`: they may differ in that number.
+    and XLA compiles the steps; `rows_differ`: they may differ in that number. With `feeds_devices`
+    the stages are not the pipeline's but of what hands its batches to several devices.
     `guessed_compilations` counts executions that are taken to have compiled for a shape because
     they took as long, `guessed_compile_ms` for how long all of them did; None where nobody counted.
     `prefetch_fill` is how full the last prefetch buffer was on average, 0 to 1. `fetch_cpu_ms` is
@@ -162,6 +163,7 @@ class InputFacts:
     loader: Loader | None = fact(record(Loader))
     input_source: SourceLine | None = fact(record(SourceLine))
     many_shapes: bool = fact(flag, default=False)
+    feeds_devices: bool = fact(flag, default=False)
     shapes_differ: bool = fact(flag, default=False)
     rows_differ: bool = fact(flag, default=True)
     guessed_compilations: int | None = fact(count())
@@ -191,6 +193,8 @@ class InputFacts:
     @property
     def hidden(self) -> bool:
         """tf.data shows only what hands batches to devices: a generator that nobody wrote."""
+        if self.feeds_devices:
+            return bool(self.stages)
         shows_one = any(stage.name.startswith("Generator") for stage in self.stages)
         wrote_one = any(stage.function == GENERATOR for stage in self.written)
         return shows_one and bool(self.written) and not wrote_one

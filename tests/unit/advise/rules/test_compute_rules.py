@@ -603,6 +603,22 @@ def test_widths_that_do_not_fit_tensor_cores_are_named():
     assert advice.reason.startswith("Not divisible by 8: 10, 100, 30. Tensor cores work on")
 
 
+def test_of_several_replicas_each_one_s_share_is_looked_at():
+    shared = {**MIXED, "layer_widths": [64], "replicas": 4}
+    assert on_a_gpu(multiples_of_8, **shared, examples_per_step=100.0).evidence == {"sizes": [25]}
+    assert on_a_gpu(multiples_of_8, **shared, examples_per_step=104.0).evidence == {"sizes": [26]}
+    assert on_a_gpu(multiples_of_8, **shared, examples_per_step=128.0) is None
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_float16_is_not_advised_where_keras_looks_for_an_overflow_on_one_replica(replicas):
+    context = {"training_gpus": gpu(7, 0), "dtype_policy": "float32", "replicas": replicas}
+    assert (on_a_gpu(mixed_precision, **context) is None) is (replicas > 1)
+    assert on_a_gpu(mixed_precision, **context, driver="loop") is not None
+    context["training_gpus"] = gpu(8, 0)
+    assert on_a_gpu(mixed_precision, **context) is not None
+
+
 def test_a_vocabulary_can_be_padded():
     advice = on_a_gpu(multiples_of_8, **MIXED, layer_widths=[64, 50257], output_widths=[50257])
     assert advice.evidence == {"sizes": [50257]}
@@ -640,7 +656,7 @@ def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
     advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **IDLE)
     assert_predicts(advice, 10.0, 7.0, 5.0)
     assert (advice.id, advice.title) == ("larger-batch", "Double the batch to 64")
-    half = "  # and half the steps_per_epoch, if set"
+    half = "\n# and steps_per_epoch, if set, divided by 2"
     assert advice.action == f"dataset = dataset.batch(64){half}"
     assert advice.reason.startswith(
         "SMs are active for 20% of the time and 75% of the memory was never used."

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hand_built import assert_predicts, summary
+from hand_built import assert_predicts, situation, summary
 
+from keras_perf.advise.as_written import in_batches_of
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.workers import (
     FLOAT16_DRIFT,
@@ -199,6 +200,25 @@ def test_a_larger_batch_shares_the_exchange():
     assert advice.id == "larger-batch"
     launched = "keras-perf launch --workers 2 train.py --batch-size 128 --accumulate 4 "
     assert launched in advice.action
+
+
+@pytest.mark.parametrize(("peak_mib", "told"), [(240.0, True), (960.0, False)])
+def test_in_fit_the_larger_batch_has_to_have_room(peak_mib, told):
+    memory = {"gpu_memory_total_mib": 1000.0, "gpu_memory_peak_mib": peak_mib}
+    found = situation(compute=60.0, context={"replicas": 4, "examples_per_step": 256.0, **memory})
+    waits = replace(found.model, rest={**found.model.rest, "wire": 15.0})
+    advice = fewer_exchanges(replace(found, model=waits))
+    assert (advice is not None) is told
+    if advice is not None:
+        assert "batch(1024, drop_remainder=True)\n# and steps_per_epoch" in advice.action
+
+
+def test_what_a_function_makes_for_each_replica_is_told_for_each():
+    alone = {"replicas": 4, "distribution_options": {"auto_shard_policy": "NONE"}}
+    facts = situation(compute=10.0, context=alone).facts
+    assert in_batches_of(512, facts) == "dataset = dataset.batch(128)  # of each replica"
+    shared = situation(compute=10.0, context={"replicas": 4}).facts
+    assert in_batches_of(512, shared) == "dataset = dataset.batch(512)"
 
 
 def test_waiting_for_others_is_no_wire_time():

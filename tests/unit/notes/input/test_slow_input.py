@@ -148,3 +148,13 @@ def test_a_stage_that_hands_batches_over_is_no_generator_of_the_user_s():
     own = handed_over(kind="flat_map", function="flat_map_fn", python=True)
     assert not own.facts.input.hidden
     assert own.runs_python
+
+
+def test_of_a_distributed_dataset_nothing_is_known_but_that_it_is_handed_over():
+    stages = [stage("Generator", 9.0), stage("Prefetch", 0.1)]
+    found = situation(
+        input_wait=8.0, compute=2.0, stages=stages, context={"feeds_devices": True, "replicas": 4}
+    )
+    assert found.facts.input.hidden
+    assert parallel_input(found) is None
+    assert cache(found) is None
