@@ -162,7 +162,8 @@ class Aside:
             return
         try:
             if self._between:
-                observation.returns_to_steps(self._owner, self._begin, cut_off=kind is not None)
+                cut_off = kind is not None and not issubclass(kind, OUT_OF_DATA)
+                observation.returns_to_steps(self._owner, self._begin, cut_off=cut_off)
             else:
                 observation.host(self._owner, self._begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training

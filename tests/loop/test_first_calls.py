@@ -279,3 +279,29 @@ def test_a_call_that_raises_counts_no_step_also_where_its_return_was_marked(mark
                 continue
     assert [each.first_step for each in told] == list(range(STEPS))
     assert kp.diagnose(tmp_path).summary.facts.length.last_step == STEPS
+
+
+def test_what_lies_behind_a_call_that_raised_is_still_between_epochs(tmp_path):
+    loop, iterator = OfBatches(), iter(watched_loops.dataset())
+
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for _ in range(3):
+            try:
+                for step in range(21):
+                    with monitor.execution(iterator, 1):
+                        if step == 20:
+                            raise ZeroDivisionError
+                        loop.run(*next(iterator)).numpy()
+            except ZeroDivisionError:
+                ended = True
+            assert ended
+            test = iter(watched_loops.dataset().take(3))
+            try:
+                with monitor.outside("evaluation"):
+                    while True:
+                        loop.model(next(test)[0])
+            except StopIteration:
+                continue
+    outside = kp.diagnose(tmp_path).summary.facts.outside
+    assert outside.validations == 3
+    assert outside.validation_s > 0

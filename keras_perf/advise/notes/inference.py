@@ -12,7 +12,7 @@ from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.run.inference import EVALUATE, FIT, PREDICT, VALIDATION, Inference
-from keras_perf.records.run.input.pipeline import GENERATOR, WrittenPipeline
+from keras_perf.records.run.input.pipeline import WrittenPipeline, may_hold_a_generator
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05
@@ -190,7 +190,7 @@ def _feeds_devices(found: Inference) -> bool:
     """With several replicas tf.data shows a generator of its own, and no stage of the pipeline."""
     shows_one = any(stage.name.startswith("Generator") for stage in found.stages)
     written = found.dataset.stages if found.dataset is not None else ()
-    return shows_one and not any(stage.function == GENERATOR for stage in written)
+    return shows_one and bool(written) and not any(map(may_hold_a_generator, written))
 
 
 def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:

@@ -30,6 +30,11 @@ def settings_notes(run: Diagnosed) -> Iterator[str]:
             f"With {replicas} replicas tf.data shows only the stage that feeds them, not the "
             "stages of your own pipeline; input wait is measured at this process's first replica."
         )
+    elif facts.input.hidden and facts.input.feeds_devices:
+        yield (
+            f"Under {facts.settings.strategy} tf.data shows only the stage that feeds its device: "
+            "a training without it shows those of your own pipeline."
+        )
     elif facts.input.hidden:
         yield (
             "tf.data shows only the stage that hands batches to the device (prefetch_to_device): "

@@ -93,8 +93,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
     present = steps_at_once
     if calls is not None:
         # A loop may do it once in many calls, and tells of these only.
-        seldom = situation.summary.steps / calls.times if settings.in_a_loop else 0.0
-        present = calls.every * max(steps_at_once, round(seldom))
+        of = min(situation.summary.steps, steps.steps) if settings.in_a_loop else 0
+        present = calls.every * max(steps_at_once, round(of / calls.times))
     longest = steps.epoch_steps or steps.steps // 2 or AMORTIZED_OVER * present
     every = min(_often_enough(model, spent) * present, longest)
     if not callbacks_ms or every < 2 * present:

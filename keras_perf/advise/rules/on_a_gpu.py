@@ -106,7 +106,7 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
     if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
         return None
     policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
-    if policy == "mixed_float16" and settings.several_in_fit:
+    if policy == "mixed_float16" and settings.several_in_fit and not on_jax(situation.facts):
         return None  # Keras looks for an overflow in the first replica's gradients only.
     return predicted(
         situation.model,

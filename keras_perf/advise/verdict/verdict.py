@@ -56,11 +56,11 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
     # What may not be compiling hides nothing that is sure.
     guessed = found.pop("compile-bound") if hardly_compiles(situation) else 1.0
     verdict = max(found, key=lambda name: found[name])
-    gain = found[verdict]
-    if _gain_of_fetching(summary) > max(gain, WORTHWHILE):
-        return "inconclusive", Because(_no_wait(summary))
-    if bound_between_epochs(situation.model, gain):
+    gain, fetching = found[verdict], _gain_of_fetching(summary)
+    if bound_between_epochs(situation.model, max(gain, fetching)):
         return "callback-bound", Because(between_epochs(situation))
+    if fetching > max(gain, WORTHWHILE):
+        return "inconclusive", Because(_no_wait(summary))
     if verdict == "input-bound" and gain >= WORTHWHILE:
         if tried := of_trials(situation, gain):
             return verdict, Because(tried)

@@ -86,9 +86,9 @@ class LoopObservation(Observation):
         self._jit_compile = compiled_by_xla(function) if jit_compile is None else jit_compile
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
-        self._exhausted, self._in_turn, self._passes = False, InTurn(), Passes()
-        fetch = fetches_per_step >= 1
-        self._first = FirstCalls(backend.traced_s, fetch=fetch, compiled=self._told)
+        self._raised_at_end: bool | None = None
+        self._in_turn, self._passes = InTurn(), Passes()
+        self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1, compiled=self._told)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
         self._shared: dict[str, str] = {}
@@ -169,6 +169,9 @@ class LoopObservation(Observation):
             self.batch = 0
             self.pace.limit_stretch(self.epoch_steps, self.batch)
             self.audience.tell("phase_begins", Phase.TRAINING)
+        if self._raised_at_end is False:
+            self._raised_at_end = None
+            self._end_stretch(None)
         if self.pace.warmup_left == 0:
             self._exchange.note()
         self._first.begins(self.pipeline)
@@ -197,12 +200,9 @@ class LoopObservation(Observation):
         self.timeline.discard()
         if returned is not None:
             self.step, self.batch = self.step - returned.steps, self.batch - returned.steps
-        self._exhausted = out_of_data
         if out_of_data:
             self._passes.ends(self.step - self.first_step)
-        else:
-            # It may have fetched, and then its gap time is nobody's.
-            self._end_stretch(None)
+        self._raised_at_end = out_of_data
 
     def _give_back(self) -> None:
         self._first.looks_no_more()
@@ -243,8 +243,8 @@ class LoopObservation(Observation):
             return
         self.mid_epoch = False
         pending: int | None = 0
-        if self._exhausted:
-            # How often a call of several fetches asked before it found no more is not known.
-            pending = 1 if self.pace.fetches(self._ordinary.steps) == 1 else None
-            self._exhausted = False
+        if self._raised_at_end is not None:
+            # How often a call that raised had asked before is known of one that asks once.
+            once = self._raised_at_end and self.pace.fetches(self._ordinary.steps) == 1
+            pending, self._raised_at_end = 1 if once else None, None
         self.interrupt(pending, validates=validates)

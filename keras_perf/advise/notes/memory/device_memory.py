@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
 from keras_perf.records.run.devices.device_memory import DeviceMemory
-from keras_perf.records.run.library import library_of
+from keras_perf.records.run.library import library_of, on_jax
 
 NEARLY_FULL = 0.95
 """Share of what the allocator may take: it leaves gaps, and rarely gives out all."""
@@ -17,7 +17,7 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
     library = library_of(run.facts)
     accumulating = ""
-    if run.facts.settings.replicas == 1:
+    if run.facts.settings.replicas == 1 or on_jax(run.facts):
         accumulating = (
             ", and so does the optimizer's gradient_accumulation_steps in place of a larger batch"
         )

@@ -114,7 +114,7 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
     replicas, half = facts.settings.replicas, max(1, (bound or batch) // 2)
-    if replicas > 1:
+    if replicas > 1 and not on_jax(facts):
         # Neither a sweep nor Keras's accumulation of gradients works with several.
         each = figure(batch / replicas)
         return f"A batch of {batch:,}, {each} on each replica, is too large{most}. Try {half:,}."

@@ -137,6 +137,12 @@ class WrittenPipeline:
         return tuple(stage for chain in self.chains for stage in chain)
 
 
+def may_hold_a_generator(stage: WrittenStage) -> bool:
+    """It is one of Python's, or makes a dataset of Python code for each element."""
+    makes_datasets = stage.kind in ("flat_map", "interleave")
+    return stage.function == GENERATOR or (makes_datasets and stage.python)
+
+
 @dataclass(frozen=True)
 class InputFacts:
     """What is known of the input.
@@ -196,7 +202,7 @@ class InputFacts:
         if self.feeds_devices:
             return bool(self.stages)
         shows_one = any(stage.name.startswith("Generator") for stage in self.stages)
-        wrote_one = any(stage.function == GENERATOR for stage in self.written)
+        wrote_one = any(map(may_hold_a_generator, self.written))
         return shows_one and bool(self.written) and not wrote_one
 
     @property

@@ -191,6 +191,7 @@ def test_what_is_done_seldom_already_is_not_advised_to_be_done_more_often():
     )
     assert often.evidence["present"] == 1
     seldom = {"driver": "loop", "hooks": {"sample": {"times": 2, "working": 2}}}
+    seldom |= {"first_step": 0, "last_step": 200}
     found = diagnosis_of(summary(context=seldom, **parts))
     assert all(
         each.evidence["advised"] >= 2 * each.evidence["present"] >= 2 * 25

@@ -158,3 +158,10 @@ def test_of_a_distributed_dataset_nothing_is_known_but_that_it_is_handed_over():
     assert found.facts.input.hidden
     assert parallel_input(found) is None
     assert cache(found) is None
+
+
+@pytest.mark.parametrize("kind", ["flat_map", "interleave"])
+def test_a_generator_within_a_stage_that_makes_datasets_is_the_user_s(kind):
+    found = handed_over(kind=kind, function="", python=True)
+    assert not found.facts.input.hidden
+    assert found.runs_python
