@@ -12,7 +12,7 @@ from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.run.inference import EVALUATE, FIT, PREDICT, VALIDATION, Inference
-from keras_perf.records.run.input.pipeline import WrittenPipeline, may_hold_a_generator
+from keras_perf.records.run.input.pipeline import WrittenPipeline, are_handed_over
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05
@@ -117,7 +117,9 @@ def _input(kind: str, who: str, found: Inference, pool: int) -> Iterator[str]:
         told.append(
             "It has an input pipeline of its own, which advice on the training's does not change."
         )
-    if (paces := paces_of(found.stages, pool)) and not _feeds_devices(found):
+    written = found.dataset.stages if found.dataset is not None else ()
+    paces = paces_of(found.stages, pool)
+    if paces and not are_handed_over(found.stages, written):
         slowest = max(paces, key=lambda pace: pace.ms)
         if slowest.ms >= EXPLAINS * wait_ms:
             named = _as_the_user_calls_it(slowest, found, paces)
@@ -184,13 +186,6 @@ def _tracing(who: str, found: Inference) -> Iterator[str]:
         f"{in_percent(found.share('compile'))} of its time: give all batches one shape and dtype, "
         "and neither compile the model again nor make a new one between two calls."
     )
-
-
-def _feeds_devices(found: Inference) -> bool:
-    """With several replicas tf.data shows a generator of its own, and no stage of the pipeline."""
-    shows_one = any(stage.name.startswith("Generator") for stage in found.stages)
-    written = found.dataset.stages if found.dataset is not None else ()
-    return shows_one and bool(written) and not any(map(may_hold_a_generator, written))
 
 
 def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:

@@ -16,9 +16,9 @@ LOOKED_AT = 4
 """Calls at most, of which one that traces nothing tells."""
 
 
-def _code(of: Callable[..., Any]) -> CodeType:
-    found: CodeType = inspect.unwrap(of).__code__
-    return found
+def _code(of: Callable[..., Any]) -> CodeType | None:
+    """None where it is not written in Python: then no step is looked at."""
+    return getattr(inspect.unwrap(of), "__code__", None)
 
 
 _OF_A_STEP = {_code(keras.layers.Layer.__call__), _code(tf.GradientTape.gradient)}
@@ -42,9 +42,10 @@ class PythonSteps:
 
     def __init__(self, traced_s: Callable[[], float | None]) -> None:
         self.found = False
-        self._traced_s, self._left, self._process = traced_s, LOOKED_AT, os.getpid()
+        known = None not in (*_OF_A_STEP, _COMPILED)
+        self._traced_s, self._left, self._process = traced_s, LOOKED_AT * known, os.getpid()
         self._before_s: float | None = None
-        self._seen: set[CodeType] = set()
+        self._seen: set[CodeType | None] = set()
 
     def call_begins(self) -> None:
         """A call begins, in this thread."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from keras_perf.records.run.input.loader import Loader
@@ -137,7 +137,13 @@ class WrittenPipeline:
         return tuple(stage for chain in self.chains for stage in chain)
 
 
-def may_hold_a_generator(stage: WrittenStage) -> bool:
+def are_handed_over(stages: Sequence[Stage], written: Chain) -> bool:
+    """A generator is among these stages that nobody wrote: it hands batches to devices."""
+    shows_one = any(stage.name.startswith("Generator") for stage in stages)
+    return shows_one and bool(written) and not any(map(_may_hold_a_generator, written))
+
+
+def _may_hold_a_generator(stage: WrittenStage) -> bool:
     """It is one of Python's, or makes a dataset of Python code for each element."""
     makes_datasets = stage.kind in ("flat_map", "interleave")
     return stage.function == GENERATOR or (makes_datasets and stage.python)
@@ -201,9 +207,7 @@ class InputFacts:
         """tf.data shows only what hands batches to devices: a generator that nobody wrote."""
         if self.feeds_devices:
             return bool(self.stages)
-        shows_one = any(stage.name.startswith("Generator") for stage in self.stages)
-        wrote_one = any(map(may_hold_a_generator, self.written))
-        return shows_one and bool(self.written) and not wrote_one
+        return are_handed_over(self.stages, self.written)
 
     @property
     def kinds(self) -> set[str]:
