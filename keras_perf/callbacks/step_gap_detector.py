@@ -166,6 +166,7 @@ class StepGapDetector(ObservingCallback):
             self._splitter.close_stretch(gaps, pending_gaps, following_ns)
             ask, within = training.recording.ask, training.mid_epoch
             self._pipeline.look(pipeline, model, ask, within_epoch=within)
+        self._outside.add_waits(self._splitter.waits)
         self._judge(self._splitter.waits)
 
     def within_short_epoch(self, pipeline: InputModel) -> None:

@@ -10,6 +10,7 @@ from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.listener import Plan
 from keras_perf.observation.of_loop.loop import LoopObservation
+from keras_perf.records.run.ending import Ending
 
 OUT_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
 
@@ -21,15 +22,16 @@ class Turns:
         observation: while nothing has failed; else None.
     """
 
-    __slots__ = ("_taken", "observation")
+    __slots__ = ("_no_memory", "_taken", "observation")
 
     def __init__(self) -> None:
         self.observation: LoopObservation | None = None
+        self._no_memory: Ending | None = None
         self._taken = False
 
     def begin(self, observation: LoopObservation) -> None:
         """A training begins."""
-        self.observation, self._taken = observation, False
+        self.observation, self._taken, self._no_memory = observation, False, None
 
     def take(self) -> bool:
         """A call or other work begins; False if it is a part of what has begun before."""
@@ -39,6 +41,11 @@ class Turns:
     def give(self) -> None:
         """It is over."""
         self._taken = False
+
+    def called(self, error: BaseException | None) -> None:
+        """A call has ended, or raised: a loop that catches it and ends has run out of memory."""
+        ending = ended_by(error) if error is not None else None
+        self._no_memory = ending if ending is not None and ending.out_of_memory else None
 
     def fails(self, error: Exception) -> None:
         """Ends the observation, not the training."""
@@ -54,8 +61,9 @@ class Turns:
         """
         observation, self.observation = self.observation, None
         if observation is not None:
-            ending = ended_by(error) if error is not None else None
-            observation.close(aborted=aborted, ending=ending)
+            caught = None if aborted else self._no_memory
+            ending = ended_by(error) if error is not None else caught
+            observation.close(aborted=aborted or ending is not None, ending=ending)
 
 
 class Call:
@@ -115,6 +123,7 @@ class Call:
             return
         self._turns.give()
         try:
+            self._turns.called(error)
             self._end(plan, kind, error, trace)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)

@@ -225,6 +225,26 @@ def test_an_exception_that_the_loop_catches_ends_nothing(tmp_path, said):
     assert said() == []
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_loop_that_catches_the_lack_of_memory_has_run_out_of_it_if_it_ends_there(
+    goes_on, tmp_path
+):
+    loop, iterator = watched_loops.Loop(), iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS) as monitor:
+        for step in range(STEPS):
+            try:
+                with monitor.execution(iterator, 1):
+                    loop.function(iterator, tf.constant(1)).numpy()
+                    if step == STEPS // 2:
+                        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")
+            except tf.errors.ResourceExhaustedError:
+                if not goes_on:
+                    break
+    ending = kp.diagnose(tmp_path).summary.facts.ending
+    assert ending.how is (How.DONE if goes_on else How.RAISED)
+    assert ending.out_of_memory != goes_on
+
+
 @pytest.mark.parametrize("error", [StopIteration(), tf.errors.OutOfRangeError(None, None, "")])
 def test_data_at_their_end_that_end_the_loop_are_no_failure_of_it(error, tmp_path):
     loop, iterator = OfBatches(), iter(watched_loops.dataset())

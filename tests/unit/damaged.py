@@ -115,6 +115,7 @@ CONTEXT: dict[str, Any] = {
         "epoch_rest_s": 0.1,
         "usual_epoch_rest_s": 0.03,
         "usual_iterator_s": 0.01,
+        "usual_first_wait_s": 0.002,
         "first_execution_s": 1.0,
         "warmup_steps": 20,
         "warmup_s": 2.0,

@@ -9,7 +9,8 @@ from keras_perf.advise.rules.async_callback import async_callback
 from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
-from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
+from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
+from keras_perf.advise.rules.between_epochs.one_iterator import one_iterator
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.between_epochs.validation_input import faster_validation

@@ -34,6 +34,8 @@ class _Longer:
 
     steps: int
     ms: float
+    measured: bool
+    """Not a run-up."""
     before_ms: tuple[float, ...]
     after_ms: list[float] = field(default_factory=list)
 
@@ -59,6 +61,7 @@ class TrialTimes:
         self._host_ms: deque[float] = deque(maxlen=REMEMBERED)
         self._longer: dict[int, list[_Longer]] = {}
         self._newest: _Longer | None = None
+        self._run_ups = 0
 
     def add(self, executions: Iterable[Execution]) -> None:
         """Adds executions in their order."""
@@ -68,14 +71,24 @@ class TrialTimes:
             if execution.kind is Kind.TRIAL:
                 self.executions += 1
                 self.trial_ns += inside_ns
-                before_ms = tuple(islice(reversed(self._ordinary_ms), NEAREST))
-                self._newest = _Longer(execution.steps, inside_ns / 1e6, before_ms)
-                self._longer.setdefault(execution.steps, []).append(self._newest)
-            elif execution.kind is Kind.STEADY:
+                self._add_longer(execution.steps, inside_ns / 1e6)
+                continue
+            self._run_ups = 0
+            if execution.kind is Kind.STEADY:
                 self._ordinary_ms.append(inside_ns / 1e6)
                 self._host_ms.append(execution.host_ns / 1e6)
                 if self._newest is not None and len(self._newest.after_ms) < NEAREST:
                     self._newest.after_ms.append(inside_ns / 1e6)
+
+    def _add_longer(self, steps: int, ms: float) -> None:
+        """One that follows no other of its length is a run-up: that before it may have raised."""
+        if self._newest is not None and self._newest.steps != steps:
+            self._run_ups = 0
+        measured = self._run_ups == RUN_UP
+        self._run_ups = 0 if measured else self._run_ups + 1
+        before_ms = tuple(islice(reversed(self._ordinary_ms), NEAREST))
+        self._newest = _Longer(steps, ms, measured, before_ms)
+        self._longer.setdefault(steps, []).append(self._newest)
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -122,7 +135,7 @@ class TrialTimes:
 
     def _measured(self) -> dict[int, list[_Longer]]:
         """Without the run-ups, and lengths with one time only: it says nothing of its noise."""
-        found = {n: each[RUN_UP :: 1 + RUN_UP] for n, each in self._longer.items()}
+        found = {n: [each for each in of_n if each.measured] for n, of_n in self._longer.items()}
         return {n: each for n, each in found.items() if len(each) > 1}
 
     def surely_cheaper(self, present: int) -> bool:

@@ -14,7 +14,7 @@ from hand_built import facts_of
 import keras_perf as kp
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.slow_input import slow_input_notes
-from keras_perf.advise.rules.between_epochs.own_work_of_keras import AGAIN, _of_arrays
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import AGAIN, of_arrays
 from keras_perf.advise.situation import situation_of
 
 
@@ -56,7 +56,7 @@ def test_the_code_for_arrays_makes_the_batches_that_keras_makes(several):
     rows = np.arange(10, dtype="float32")[:, None]
     names = {"x": {"a": rows, "b": -rows} if several else rows, "y": rows, "tf": tf}
     facts = facts_of({"input_kind": "arrays", "examples_per_step": 10 / 3, "epoch_steps": 3})
-    exec(f"{_of_arrays(facts)}{AGAIN}".replace("batch_size", "4"), names)
+    exec(f"{of_arrays(facts)}{AGAIN}".replace("batch_size", "4"), names)
     batches = list(names["dataset"].take(6).as_numpy_iterator())
     assert [len(y) for _, y in batches] == [4, 4, 2, 4, 4, 2]
     orders = [[each.item() for _, y in batches[at : at + 3] for each in y] for at in (0, 3)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from keras_perf.observers.steps.outside.iterator_ends import IteratorEnds
@@ -24,6 +24,8 @@ class Outside:
         self._owners: dict[str, int] = {}
         self._rests: list[int] = []
         self._iterators: list[int] = []
+        self._first_waits: list[int] = []
+        self._begins: int | None = None
         self.ends = IteratorEnds()
         self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
@@ -39,6 +41,7 @@ class Outside:
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
         self._gaps += 1
+        self._begins = gap.step if gap.renewed else None
         self._rests.append(gap.rest_ns)
         self._compiled += gap.compile_ns
         if gap.iterator_ns is not None:
@@ -57,6 +60,16 @@ class Outside:
             "perf_between_epochs/rest_ms": gap.rest_ns / 1e6,
         }
 
+    def add_waits(self, waits: Mapping[int, int]) -> None:
+        """What executions that were told of since the newest gap waited for input.
+
+        Arguments:
+            waits: first step → nanoseconds, where it is known.
+        """
+        if self._begins is not None and (first := waits.get(self._begins)) is not None:
+            self._first_waits.append(first)
+            self._begins = None
+
     def facts(self) -> OutsideSteps:
         """The sums."""
         owners = {name: ns / 1e9 for name, ns in self._owners.items() if name != VALIDATION}
@@ -70,6 +83,7 @@ class Outside:
             epoch_rest_s=sum(self._rests) / 1e9,
             usual_epoch_rest_s=_usual_s(self._rests),
             usual_iterator_s=_usual_s(self._iterators),
+            usual_first_wait_s=_usual_s(self._first_waits),
             usual_iterator_end_s=_usual_s(self.ends.epochs_ns),
             usual_validation_end_s=_usual_s(self.ends.validations_ns),
             late_validation_ends=self.ends.late,

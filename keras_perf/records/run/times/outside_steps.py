@@ -18,8 +18,10 @@ class OutsideSteps:
     `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the one that took longest,
     of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
     like mean of what making an epoch's iterator takes of that, and `usual_iterator_end_s` of what
-    of this looks like a wait for the end of the last one; `usual_validation_end_s` is the same of
-    validations, and lies behind them or, `late_validation_ends` times, before the next one.
+    of this looks like a wait for the end of the last one; `usual_first_wait_s` of what the first
+    execution that reads a new iterator waits for its input, in a step; `usual_validation_end_s` is
+    the same of validations as `usual_iterator_end_s`, and lies behind them or,
+    `late_validation_ends` times, before the next one.
     """
 
     epoch_gaps: int = needed(count())
@@ -30,6 +32,7 @@ class OutsideSteps:
     epoch_rest_s: float = needed(SECONDS)
     usual_epoch_rest_s: float | None = fact(SECONDS)
     usual_iterator_s: float | None = fact(SECONDS)
+    usual_first_wait_s: float | None = fact(SECONDS)
     usual_iterator_end_s: float | None = fact(SECONDS)
     usual_validation_end_s: float | None = fact(SECONDS)
     late_validation_ends: int = fact(count(), 0)

@@ -11,7 +11,8 @@ from hand_built import assert_predicts, between_epochs, situation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
-from keras_perf.advise.rules.between_epochs.own_work_of_keras import longer_epochs, one_iterator
+from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
+from keras_perf.advise.rules.between_epochs.one_iterator import one_iterator
 from keras_perf.advise.situation import Situation
 
 STAGE = {"function": "", "parallel": False, "stateful": False, "random": False}

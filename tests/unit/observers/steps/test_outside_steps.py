@@ -124,3 +124,16 @@ def test_an_iterator_is_made_after_the_hooks_of_an_epoch_s_begin():
     assert outside.facts().usual_iterator_s is None
     outside.add_gap(followed)
     assert outside.facts().usual_iterator_s == pytest.approx(8e-9)
+
+
+def test_what_the_first_execution_on_a_new_iterator_waits_is_kept():
+    outside = Outside()
+    outside.add_waits({0: 90})
+    assert outside.facts().usual_first_wait_s is None
+    for step, renewed in ((40, True), (60, False), (80, True), (100, True)):
+        outside.add_gap(gap(2)._replace(step=step, renewed=renewed))
+        outside.add_waits({step + 1: 7, step + 2: 9})
+        outside.add_waits({step: step * MS, step + 1: 7})
+        outside.add_waits({step: 9 * S})
+    # The mean without the longest.
+    assert outside.facts().usual_first_wait_s == pytest.approx(0.06)
