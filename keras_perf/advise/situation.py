@@ -177,7 +177,7 @@ def _cpu_ms(summary: Summary) -> float:
 
 def _once_between_ms(summary: Summary) -> float:
     """See `StepModel.once_between_ms`."""
-    outside, steps = summary.facts.outside, summary.facts.length.steps
+    outside, steps = summary.facts.outside, summary.facts.steps_before_gaps
     if outside is None or outside.usual_epoch_rest_s is None or not steps:
         return 0.0
     usual_s = outside.usual_epoch_rest_s * outside.epoch_gaps

@@ -84,8 +84,8 @@ class Summary:
 
     @property
     def outside(self) -> Mapping[str, float]:
-        """What lies between epochs, in milliseconds per step of the whole `fit`."""
-        recorded, steps = self.facts.outside, self.facts.length.steps
+        """What lies between epochs, in milliseconds for each step of the `fit`."""
+        recorded, steps = self.facts.outside, self.facts.steps_before_gaps
         if recorded is None or not steps:
             return {}
         validation = self.facts.inference.get(VALIDATION)

@@ -30,7 +30,7 @@ def _calls(
     situation: Situation, owner: str, name: str, found: EvaluateCalls | PredictCalls
 ) -> Iterator[str]:
     facts, model = situation.facts, situation.model
-    hook_ms, steps = _hook_ms(situation, owner), facts.length.steps
+    hook_ms, steps = _hook_ms(situation, owner), facts.steps_before_gaps
     spent_ms = 1e3 * found.spent_s / steps if steps else 0.0
     if not hook_ms or spent_ms < NOTICED * model.training_ms:
         return
@@ -49,8 +49,8 @@ def _hook_ms(situation: Situation, owner: str) -> float | None:
     """For each step; None of a hook that is neither of batches nor of epochs."""
     facts = situation.facts
     between_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
-    if owner in between_s and facts.length.steps:
-        return 1e3 * between_s[owner] / facts.length.steps
+    if owner in between_s and facts.steps_before_gaps:
+        return 1e3 * between_s[owner] / facts.steps_before_gaps
     return situation.summary.owners.get(owner)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterable
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.inference import VALIDATION, Inference
+from keras_perf.records.run.input.pipeline import Stage
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -24,26 +26,56 @@ CACHES = ("Cache", "MemoryCache", "FileCache")
 """Stages that keep what came before them."""
 
 
-def has_stage(*names: str) -> Callable[[RunFacts, Recommendation], bool]:
-    """A stage of one of these names runs."""
-
-    def has(facts: RunFacts, _: Recommendation) -> bool:
-        return any(stage.name.startswith(names) for stage in facts.input.stages)
-
-    return has
+def prefetches(facts: RunFacts, _: Recommendation) -> bool | None:
+    """A stage makes batches ahead; not known where no stage is."""
+    return _has_stage(facts, "Prefetch") if facts.input.stages else None
 
 
-def is_cached(facts: RunFacts, advice: Recommendation) -> bool:
+def is_cached(facts: RunFacts, _: Recommendation) -> bool:
     """A cache runs, or is written: tf.data does not show one that is before a shuffle."""
-    return has_stage(*CACHES)(facts, advice) or "cache" in facts.input.kinds
+    return _has_stage(facts, *CACHES) or "cache" in facts.input.kinds
+
+
+def reads_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """Several files are; not known of what lies before a filled cache."""
+    if _has_stage(facts, "ParallelInterleave", "LegacyParallelInterleave"):
+        return True
+    return None if not facts.input.stages or is_cached(facts, advice) else False
+
+
+def _has_stage(facts: RunFacts, *names: str) -> bool:
+    return any(stage.name.startswith(names) for stage in facts.input.stages)
+
+
+def sequential_maps(stages: Iterable[Stage]) -> int:
+    """How many maps run, each of which calls its function one at a time."""
+    return sum(stage.name.startswith("Map") and stage.parallelism <= 1 for stage in stages)
 
 
 def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
-    """Some map does; not known where all of them lie before a filled cache."""
+    """Fewer maps do not, and some do; not known where all of them lie before a filled cache."""
     stages = [stage for stage in facts.input.stages if "Map" in stage.name]
     if not stages and is_cached(facts, advice):
         return None
-    return any(s.parallelism > 1 or s.name.startswith("Parallel") for s in stages)
+    fewer = sequential_maps(stages) < advice.evidence.get("sequential_maps", math.inf)
+    return fewer and any(s.parallelism > 1 or s.name.startswith("Parallel") for s in stages)
+
+
+def filters_first(facts: RunFacts, _: Recommendation) -> bool | None:
+    """No filter stands behind a map; not known of a pipeline that nobody could read."""
+    if not facts.input.chains:
+        return None
+    kinds = [[stage.kind for stage in chain] for chain in facts.input.chains]
+    return not any("filter" in chain[chain.index("map") :] for chain in kinds if "map" in chain)
+
+
+def is_not_compiled(facts: RunFacts, _: Recommendation) -> bool:
+    """XLA does not compile the train function."""
+    return not facts.settings.jit_compile
+
+
+def is_not_shown(_: RunFacts, __: Recommendation) -> None:
+    """Nothing that is recorded tells."""
 
 
 def maps_batches(facts: RunFacts, _: Recommendation) -> bool | None:
@@ -151,10 +183,11 @@ def validates_less(facts: RunFacts, advice: Recommendation) -> bool | None:
         before, now = advice.evidence["examples"], validated.examples / max(1, validated.calls)
     if not outside.validations or (before and now and now < CLEARLY_LESS * before):
         return True
-    present = outside.epoch_gaps / outside.validations
+    # The next one may have been about to come.
+    present = outside.epoch_gaps / (outside.validations + 1)
     if facts.settings.in_a_loop:
-        present = facts.length.steps / outside.validations
-    rarer = round(present) > int(advice.evidence["present"])
+        present = facts.length.steps / (outside.validations + 1)
+    rarer = present >= int(advice.evidence["present"])
     return True if rarer else None if before is None or now is None else False
 
 
@@ -164,16 +197,18 @@ def _batches(found: Inference | None) -> float | None:
 
 def calls_the_model(facts: RunFacts, advice: Recommendation) -> bool | None:
     """The hook no longer calls `predict`, or for far less time; not known before it is reached."""
-    owner, outside = advice.evidence["owner"], facts.outside
-    if ".on_epoch" in owner and (outside is None or not outside.epoch_gaps):
-        return None
-    calls, steps = facts.predicts.get(owner), facts.length.steps
+    owner, times = advice.evidence["owner"], facts.length.steps
+    if ".on_epoch" in owner:
+        times = facts.outside.epoch_gaps if facts.outside is not None else 0
+        if not times:
+            return None
+    calls = facts.predicts.get(owner)
     if calls is None:
         return True
-    if calls.call_ms is None or calls.inside_ms is None or not steps:
+    if calls.call_ms is None or calls.inside_ms is None or not times:
         return None
-    beside_ms = (calls.call_ms - calls.inside_ms) * calls.calls / steps
-    return beside_ms < CLEARLY_LESS * float(advice.evidence["beside_ms"])
+    beside_ms = (calls.call_ms - calls.inside_ms) * calls.calls / times
+    return beside_ms < CLEARLY_LESS * float(advice.evidence["each_ms"])
 
 
 def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
@@ -195,16 +230,16 @@ def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
 
 
 def works_less(summary: Summary, advice: Recommendation) -> bool | None:
-    """The callback takes clearly less of each step; not known where its hook was not reached."""
+    """The hook takes clearly less of each execution, or epoch; not known of one not reached."""
     owner, outside = advice.evidence.get("owner"), summary.facts.outside
     if owner is None:
         # A trial alone advised it.
         return None
-    now_ms, steps = summary.owners.get(owner, 0.0), summary.facts.length.steps
+    now_ms = summary.owners.get(owner, 0.0) * summary.facts.settings.steps_per_execution
     if advice.of == "whole":
-        if outside is None or not outside.epoch_gaps or not steps:
+        if outside is None or not outside.epoch_gaps:
             return None
-        now_ms = 1e3 * outside.epoch_callbacks_s.get(owner, 0.0) / steps
+        now_ms = 1e3 * outside.epoch_callbacks_s.get(owner, 0.0) / outside.epoch_gaps
     elif not summary.steps:
         return None
-    return now_ms < CLEARLY_LESS * float(advice.evidence["callback_ms"])
+    return now_ms < CLEARLY_LESS * float(advice.evidence["each_ms"])

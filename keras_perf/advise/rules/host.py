@@ -122,7 +122,8 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
             f"{rarer.besides}"
         ),
         action=rarer.action,
-        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every},
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every}
+        | {"each_ms": spent * steps_at_once},
     )
 
 

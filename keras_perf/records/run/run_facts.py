@@ -166,6 +166,15 @@ class RunFacts:
         return bool(self.inference) and not {VALIDATION, FIT} & set(self.inference)
 
     @property
+    def steps_before_gaps(self) -> int:
+        """Steps that an epoch's end follows, which share what lies between epochs; else all."""
+        length, newest = self.length, self.outside.newest_gap_step if self.outside else None
+        if newest is None or length.first_step is None:
+            return length.steps
+        before = newest - length.first_step
+        return before if 0 < before < length.steps else length.steps
+
+    @property
     def given_to_each_replica(self) -> bool:
         """A function of the user's makes the batches of each replica; none is divided."""
         alone = self.input.distribution_options.get("auto_shard_policy") == "NONE"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.report.compared.whole_in_comparison import beside, in_first_epoch
 from keras_perf.report.diagnosis import Diagnosis
+
+WHOLE = "the whole training"
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,34 @@ class AdviceTaken:
         return "still recommended" if self.again else "not taken, nor recommended now"
 
 
-def how_expected(advice: Sequence[AdviceTaken]) -> str:
+def predicted_and_measured(
+    before: Diagnosis, advice: Sequence[AdviceTaken], measured: Mapping[str, float]
+) -> str:
+    """What was predicted of all advice beside what was measured.
+
+    Arguments:
+        before: what gave it.
+        advice: what became of it.
+        measured: how many times as fast what became: the whole training, a step or an example.
+    """
+    if not before.recommendations:
+        return "No change had been recommended."
+    if all(each.alone for each in before.recommendations):
+        return "What had been recommended was measured one by one, and is in no total."
+    if len(measured) == 1 and all(each.of == "whole" for each in before.recommendations):
+        return "What was predicted is of the whole training, which these two do not tell."
+    told = []
+    for what, speedup in measured.items():
+        if what == WHOLE:
+            told.append(beside(what, before.combined_whole_speedup, speedup))
+        elif WHOLE not in measured or "a step" in before.predicted_together:
+            told.append(beside(what, before.combined_speedup, speedup))
+    return f"{_how_expected(advice)}: {'; '.join(told)}."
+
+
+def _how_expected(advice: Sequence[AdviceTaken]) -> str:
     """Where the figure of all of it comes from, and whether all was followed."""
+    advice = [each for each in advice if not each.advice.alone]
     tried = [each.advice.tried for each in advice]
     how = "Predicted, in part from trials," if any(tried) else "Predicted"
     if all(tried):
@@ -77,11 +106,21 @@ def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagno
         return known.takes_less(after.summary, advice)
     if not after.summary.steps or after.verdict == "inconclusive":
         return None
+    if not given and _could_not_be(advice, after):
+        return None
     advised = advice.evidence.get("advised")
     if not given or advised is None:
         return not given
     present = given[0].evidence.get("present")
     return None if present is None else bool(present >= advised)
+
+
+def _could_not_be(advice: Recommendation, later: Diagnosis) -> bool:
+    """That it is not given again tells nothing: what it rests on the later run does not have."""
+    if advice.of == "whole" and in_first_epoch(later.summary.facts):
+        return True
+    # Some advice only a trial gives.
+    return advice.tried and not any(each.tried for each in later.recommendations)
 
 
 def _subject(advice: Recommendation, given_in: Diagnosis) -> tuple[str, Any]:

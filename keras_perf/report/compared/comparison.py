@@ -10,7 +10,12 @@ import pandas as pd
 
 from keras_perf.analyse.change import Change, examples_ratio, summary_change
 from keras_perf.analyse.of_intervals.resampling import speedup_interval
-from keras_perf.report.compared.advice_in_comparison import AdviceTaken, advice_taken, how_expected
+from keras_perf.report.compared.advice_in_comparison import (
+    WHOLE,
+    AdviceTaken,
+    advice_taken,
+    predicted_and_measured,
+)
 from keras_perf.report.compared.comparison_bounds import about_bounds, not_as_it_seems
 from keras_perf.report.compared.differing_settings import (
     Differing,
@@ -18,10 +23,10 @@ from keras_perf.report.compared.differing_settings import (
     tell_settings,
 )
 from keras_perf.report.compared.first_pass_in_comparison import steps_alike
-from keras_perf.report.compared.saved_parts import parts_table, saved_parts
+from keras_perf.report.compared.saved_parts import of_steps, parts_table, saved_parts
 from keras_perf.report.compared.whole_in_comparison import (
+    ABOUT_THE_SAME,
     about_the_whole,
-    beside,
     both_know_the_whole,
     of_the_same,
     whole_speedup,
@@ -70,8 +75,8 @@ class Comparison(Told):
     @property
     def timed(self) -> str:
         """What `change` is of: `a step`, or `an example` where batches differ in size."""
-        same = examples_ratio(self.before.summary, self.after.summary) == 1.0
-        return "a step" if same else "an example"
+        ratio = examples_ratio(self.before.summary, self.after.summary)
+        return "a step" if abs(ratio - 1) < ABOUT_THE_SAME else "an example"
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
@@ -169,7 +174,7 @@ class Comparison(Told):
 
     def advice_table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of what a reader is shown of `advice_frame`."""
-        faster = {"step": "the step", "whole": "the whole training"}
+        faster = {"step": "the step", "whole": WHOLE}
         rows = [
             [each.advice.title, str(each), each.gain, faster[each.advice.of]]
             for each in self.advice
@@ -189,29 +194,24 @@ class Comparison(Told):
         return pd.DataFrame(self.settings, columns=Differing._fields, dtype=object)
 
     @property
+    def _measured(self) -> dict[str, float]:
+        """By what advice is on."""
+        whole = {WHOLE: self.whole_speedup} if self.whole_measured else {}
+        return {**whole, self.timed: self.speedup}
+
+    @property
     def closing(self) -> str:
         """What was predicted of all beside what was measured, and what the bounds rest on."""
         runs = self.before.summary, self.after.summary
         told = (
+            "" if self.timed == "a step" else of_steps(*runs),
             *not_as_it_seems(self.before, self.after),
-            self._predicted(),
+            predicted_and_measured(self.before, self.advice, self._measured),
             self.left_out,
             *about_the_whole(*runs, self.whole_speedup, (self.low, self.high)),
             *about_bounds(*runs, self.change, self.timed, (self.low, self.high)),
         )
         return " ".join(filter(None, told))
-
-    def _predicted(self) -> str:
-        if not self.before.recommendations:
-            return "No change had been recommended."
-        if all(each.alone for each in self.before.recommendations):
-            return "What had been recommended was measured one by one, and is in no total."
-        told = [beside(self.timed, self.before.combined_speedup, self.speedup)]
-        if self.whole_measured:
-            of_step = told if "a step" in self.before.predicted_together else []
-            of_whole = self.before.combined_whole_speedup
-            told = [beside("the whole training", of_whole, self.whole_speedup), *of_step]
-        return f"{how_expected(self.advice)}: {'; '.join(told)}."
 
 
 def compare(before: str | os.PathLike[str], after: str | os.PathLike[str]) -> Comparison:

@@ -20,6 +20,12 @@ TOO_WIDE = 10.0
 
 def not_as_it_seems(before: Diagnosis, after: Diagnosis) -> Iterator[str]:
     """Of each run a sentence if it did not end well, and one if there is a newer one."""
+    same = before.summary.intervals.equals(after.summary.intervals)
+    if same and before.summary.facts == after.summary.facts:
+        yield (
+            "Before and after are the same fit, the newest of its directory: of another one in it, "
+            "name the event file."
+        )
     for name, run in (("Before", before), ("After", after)):
         yield from (f"{name}: {each}" for each in (*run.ending, *run.newer))
 

@@ -9,6 +9,8 @@ import pandas as pd
 
 from keras_perf.analyse.of_intervals.part_means import Figures
 from keras_perf.analyse.of_intervals.resampling import bounds_of, resampled_means
+from keras_perf.analyse.summary import Summary
+from keras_perf.records.figures import figure
 from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis
 
@@ -45,6 +47,12 @@ def parts_table(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         for row in frame.to_dict("records")
     ]
     return ["part of a step", "before ms", "after ms", "saved ms", "90% interval"], rows
+
+
+def of_steps(before: Summary, after: Summary) -> str:
+    """A sentence where the batches of two runs differ in size."""
+    sizes = (figure(run.examples_per_step) for run in (before, after))
+    return f"The parts are those of a step, of {' and '.join(sizes)} examples."
 
 
 def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:

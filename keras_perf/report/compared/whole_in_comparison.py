@@ -10,6 +10,8 @@ from keras_perf.analyse.start_up_shares import start_up_ms, start_up_time
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import in_ms, in_s
+from keras_perf.records.run.ending import How
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 
 ABOUT_THE_SAME = 0.02
@@ -39,8 +41,20 @@ def _without_start_up(run: Diagnosis) -> Diagnosis:
 
 
 def both_know_the_whole(before: Summary, after: Summary) -> bool:
-    """Both runs measured what lies between epochs."""
-    return bool(before.outside and after.outside)
+    """Both runs measured what lies between epochs.
+
+    Of one that still runs, or was cut off in its first epoch, nobody knows what that would be: it
+    is compared with another such one alone.
+    """
+    if not (before.outside and after.outside):
+        return False
+    return in_first_epoch(before.facts) == in_first_epoch(after.facts)
+
+
+def in_first_epoch(facts: RunFacts) -> bool:
+    """It was cut off there, or still runs: nothing that lies between epochs came."""
+    done = facts.ending is not None and facts.ending.how is How.DONE
+    return not done and (facts.outside is None or not facts.outside.epoch_gaps)
 
 
 def whole_speedup(before: Summary, after: Summary) -> float:

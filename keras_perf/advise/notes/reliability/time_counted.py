@@ -58,7 +58,7 @@ def _ends_between(summary: Summary) -> Iterator[str]:
     if known is None or not is_tuned(summary.facts, summary.facts.input):
         return
     ends_s = (known.usual_iterator_end_s or 0.0) * (known.epoch_gaps - 1)
-    if ends_s > summary.outside["epoch_rest"] * summary.facts.length.steps / 2e3:
+    if ends_s > summary.outside["epoch_rest"] * summary.facts.steps_before_gaps / 2e3:
         yield (
             f"For {in_s(ends_s)} of Keras's own work between epochs training waited for the end of "
             "an epoch's iterator, which comes when the thread that tunes tf.data's pipeline wakes."

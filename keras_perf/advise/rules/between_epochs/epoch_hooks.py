@@ -34,7 +34,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         for name, spent in all_s.items()
         if name not in steering and name.partition(".")[0] not in EVERY_EPOCH
     }
-    if not sum(owners.values()) or not model.outside:
+    if recorded is None or not sum(owners.values()) or not model.outside:
         return None
     owner = max(owners, key=lambda name: owners[name])
     share = owners[owner] / sum(all_s.values())
@@ -59,7 +59,8 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
             f"training.{_besides(name)}"
         ),
         action=_rarer_hook(name, hook, advised, present),
-        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised},
+        evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised}
+        | {"each_ms": 1e3 * owners[owner] / max(1, recorded.epoch_gaps)},
         of="whole",
     )
 

@@ -12,11 +12,12 @@ from keras_perf.advise.rules.between_epochs.own_work_of_keras import (
     of_arrays,
     usual_ms,
 )
+from keras_perf.advise.rules.followed import CLEARLY_MORE
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import counted, in_ms, in_percent
-from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.run_facts import Length, RunFacts
 
 MUCH = 0.1
 """Share of the training that Keras's own work between epochs is worth longer ones from."""
@@ -32,8 +33,14 @@ FEWEST_EPOCHS = 2
 
 
 def _lengthened(facts: RunFacts, advice: Recommendation) -> bool | None:
-    steps = facts.length.epoch_steps
-    return None if steps is None else steps > advice.evidence["present"]
+    steps, present = _an_epoch(facts.length), advice.evidence["epoch"]
+    return None if steps is None or present is None else steps >= CLEARLY_MORE * present
+
+
+def _an_epoch(length: Length) -> float | None:
+    """Examples, or steps where nobody counts them; None where it is not known."""
+    each = length.examples_per_step or 1.0
+    return None if length.epoch_steps is None else each * length.epoch_steps
 
 
 @rule("longer-epochs", loses=True, followed=_lengthened)
@@ -71,12 +78,8 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
             f"{epochs}.{longer}"
         ),
         action=code,
-        evidence={
-            "rest_ms": own_ms,
-            "share": own_ms / model.training_ms,
-            "present": steps,
-            "advised": advised,
-        },
+        evidence={"rest_ms": own_ms, "share": own_ms / model.training_ms}
+        | {"present": steps, "advised": advised, "epoch": _an_epoch(facts.length)},
         of="whole",
     )
 

@@ -79,17 +79,18 @@ def one_iterator(situation: Situation) -> Recommendation | None:
 
 def _first_waits_ms(situation: Situation) -> float:
     """For each step, what an epoch's first execution waits for longer than the others do."""
-    known, length = situation.facts.outside, situation.facts.length
+    known, epoch_steps = situation.facts.outside, situation.facts.length.epoch_steps
     wait_ms = situation.summary.parts.get("input_wait", 0.0)
-    if known is None or not known.usual_first_wait_s or not length.steps or not length.epoch_steps:
+    steps = situation.facts.steps_before_gaps
+    if known is None or not known.usual_first_wait_s or not steps or not epoch_steps:
         return 0.0
     first_ms = 1e3 * known.usual_first_wait_s
     each = situation.facts.settings.steps_per_execution
-    later = length.epoch_steps / each - 1
+    later = epoch_steps / each - 1
     if later <= 0:
         return 0.0
-    others_ms = max(0.0, wait_ms * length.epoch_steps - first_ms) / later
-    return max(0.0, first_ms - others_ms) * (known.epoch_gaps - 1) / length.steps
+    others_ms = max(0.0, wait_ms * epoch_steps - first_ms) / later
+    return max(0.0, first_ms - others_ms) * (known.epoch_gaps - 1) / steps
 
 
 def _less_waiting(model: StepModel, gone_ms: float) -> StepModel:

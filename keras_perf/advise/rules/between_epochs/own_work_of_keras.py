@@ -28,7 +28,7 @@ def iterators_ms(situation: Situation) -> float:
     """For each step, what new iterators take, where one for all epochs can be made."""
     facts, rest_ms = situation.facts, usual_ms(situation)
     known = facts.outside
-    if known is None or not rest_ms or not known.usual_iterator_s or not facts.length.steps:
+    if known is None or not rest_ms or not known.usual_iterator_s or not facts.steps_before_gaps:
         return 0.0
     # On JAX Keras makes batches of arrays without tf.data.
     of_arrays = facts.input.input_kind == "arrays" and not on_jax(facts)
@@ -36,16 +36,16 @@ def iterators_ms(situation: Situation) -> float:
         return 0.0
     # After the last epoch there is no other one to make.
     spent_ms = 1e3 * known.usual_iterator_s * (known.epoch_gaps - 1)
-    return min(rest_ms, spent_ms / facts.length.steps)
+    return min(rest_ms, spent_ms / facts.steps_before_gaps)
 
 
 def ends_ms(situation: Situation) -> float:
     """For each step, what the ends of epochs' iterators are waited for."""
     facts, known = situation.facts, situation.facts.outside
-    if known is None or not facts.length.steps or not is_tuned(facts, facts.input):
+    if known is None or not facts.steps_before_gaps or not is_tuned(facts, facts.input):
         return 0.0
     spent_ms = 1e3 * (known.usual_iterator_end_s or 0.0) * (known.epoch_gaps - 1)
-    return spent_ms / facts.length.steps
+    return spent_ms / facts.steps_before_gaps
 
 
 def less_rest(model: StepModel, gone_ms: float) -> StepModel:

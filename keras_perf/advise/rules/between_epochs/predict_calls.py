@@ -45,8 +45,10 @@ def _beside_s(calls: PredictCalls) -> float:
 def _called_directly(
     situation: Situation, owner: str, calls: PredictCalls
 ) -> Recommendation | None:
-    model, steps = situation.model, situation.facts.length.steps
+    model, facts = situation.model, situation.facts
     beside_s, in_a_batch = _beside_s(calls), ".on_epoch" not in owner
+    steps = facts.length.steps if in_a_batch else facts.steps_before_gaps
+    gaps = facts.outside.epoch_gaps if facts.outside is not None else 0
     if not steps or not _costs_more_than_the_model(calls):
         return None
     beside_ms = 1e3 * beside_s / steps
@@ -66,7 +68,7 @@ def _called_directly(
         change,
         title=f"Call the model itself in {owner}, not predict",
         reason=(
-            f"{owner}{at(situation.facts.hook_sources.get(owner))} called model.predict "
+            f"{owner}{at(facts.hook_sources.get(owner))} called model.predict "
             f"{calls.calls} times{_rows(calls)}. A call takes {in_ms(calls.call_ms)}, of which the "
             f"model's own work is {in_ms(calls.inside_ms)}: the rest makes and ends an "
             "input pipeline."
@@ -75,13 +77,9 @@ def _called_directly(
             "outputs = self.model(x, training=False)  # a tensor; or, traced as predict is:\n"
             "outputs = self.model.predict_on_batch(x)"
         ),
-        evidence={
-            "owner": owner,
-            "calls": calls.calls,
-            "call_ms": calls.call_ms,
-            "inside_ms": calls.inside_ms,
-            "beside_ms": beside_ms,
-        },
+        evidence={"owner": owner, "calls": calls.calls, "call_ms": calls.call_ms}
+        | {"inside_ms": calls.inside_ms}
+        | {"each_ms": beside_ms if in_a_batch else 1e3 * beside_s / max(1, gaps)},
         of="step" if in_a_batch else "whole",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
+from keras_perf.advise.rules.followed import CLEARLY_MORE
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -25,7 +26,7 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     """Batches are larger; not known where nobody validated."""
     found = facts.inference.get(VALIDATION)
     rows = _rows(found) if found is not None else None
-    return None if rows is None else rows > advice.evidence["present"]
+    return None if rows is None else rows >= CLEARLY_MORE * advice.evidence["present"]
 
 
 STAYS = (

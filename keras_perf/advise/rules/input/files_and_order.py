@@ -8,7 +8,7 @@ from itertools import dropwhile
 from keras_perf.advise.as_written import WORK, function_of, lambdas_in, where, written_as
 from keras_perf.advise.python_threads import about_python, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import has_stage, lets_overtake
+from keras_perf.advise.rules.followed import lets_overtake, reads_in_parallel
 from keras_perf.advise.rules.input.on_one_core import (
     CALLS,
     has_to_wait,
@@ -49,7 +49,7 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
     on="input",
     leaves="the work stays, shared by the CPUs",
     tried_title="Read several files at a time",
-    followed=has_stage("ParallelInterleave", "LegacyParallelInterleave"),
+    followed=reads_in_parallel,
 )
 def interleave(situation: Situation) -> Recommendation | None:
     """Files are read one after the other."""

@@ -6,8 +6,9 @@ from keras_perf.advise.as_written import function_of, lambdas_in, where, written
 from keras_perf.advise.python_threads import about_python, may_wait, useful_threads
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import (
-    has_stage,
     maps_in_parallel,
+    prefetches,
+    sequential_maps,
 )
 from keras_perf.advise.rules.input.on_one_core import (
     CALLS,
@@ -31,7 +32,7 @@ PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline
     on="input",
     leaves="it only hides the shorter of input and computing behind the longer",
     tried_title="Make batches ahead of training",
-    followed=has_stage("Prefetch"),
+    followed=prefetches,
 )
 def prefetch(situation: Situation) -> Recommendation | None:
     """The pipeline and training take turns."""
@@ -139,7 +140,8 @@ def parallel_map(situation: Situation) -> Recommendation | None:
             f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
             f"{DRAWS if draws else ''}{_in_own_pool(situation)}"
         ),
-        evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores},
+        evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores}
+        | {"sequential_maps": sequential_maps(situation.facts.input.stages)},
     )
 
 

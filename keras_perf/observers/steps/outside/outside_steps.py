@@ -26,6 +26,7 @@ class Outside:
         self._iterators: list[int] = []
         self._first_waits: list[int] = []
         self._begins: int | None = None
+        self._newest: int | None = None
         self.ends = IteratorEnds()
         self._first = self._compiled = 0
         self._kinds = {Kind.WARMUP: 0, Kind.PROFILED: 0, Kind.TRIAL: 0}
@@ -41,7 +42,7 @@ class Outside:
     def add_gap(self, gap: EpochGap) -> dict[str, float]:
         """An epoch gap; returns its parts as tag → milliseconds."""
         self._gaps += 1
-        self._begins = gap.step if gap.renewed else None
+        self._newest, self._begins = gap.step, gap.step if gap.renewed else None
         self._rests.append(gap.rest_ns)
         self._compiled += gap.compile_ns
         if gap.iterator_ns is not None:
@@ -76,6 +77,7 @@ class Outside:
         usual_ns = median(self._validations[1:] or self._validations or [0])
         return OutsideSteps(
             epoch_gaps=self._gaps,
+            newest_gap_step=self._newest,
             validations=len(self._validations),
             usual_validation_s=usual_ns / 1e9,
             validation_s=self._owners.get(VALIDATION, 0) / 1e9,

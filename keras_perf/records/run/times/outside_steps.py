@@ -14,6 +14,7 @@ SECONDS = number(most=1e9)
 class OutsideSteps:
     """Sums over a training, in seconds, and how many epoch gaps and validations there were.
 
+    `newest_gap_step` is after how many optimizer steps the newest of the gaps began.
     `usual_validation_s` is the median validation but the first, which traces and compiles;
     `usual_epoch_rest_s` the mean of what `epoch_rest_s` sums, but for the one that took longest,
     of which `epoch_compiling_s` is compiling, as far as JAX tells of it; `usual_iterator_s` is the
@@ -35,6 +36,7 @@ class OutsideSteps:
     usual_first_wait_s: float | None = fact(SECONDS)
     usual_iterator_end_s: float | None = fact(SECONDS)
     usual_validation_end_s: float | None = fact(SECONDS)
+    newest_gap_step: int | None = fact(count())
     late_validation_ends: int = fact(count(), 0)
     epoch_compiling_s: float = fact(SECONDS, 0.0)
     warmup_steps: int = fact(count(), 0)

@@ -202,6 +202,7 @@ def test_the_dearest_epoch_hook_is_told_to_work_every_five_epochs():
     assert advice.evidence == {
         "owner": "Mine.on_epoch_end",
         "callback_ms": pytest.approx(6.0),
+        "each_ms": pytest.approx(1200.0),
         "present": 1,
         "advised": 5,
     }

@@ -165,6 +165,7 @@ def test_epochs_of_three_steps_are_told_to_be_longer():
         "share": pytest.approx(0.5),
         "present": 3,
         "advised": 150,
+        "epoch": 3.0,
     }
 
 
@@ -242,3 +243,11 @@ def test_a_dataset_that_repeats_already_only_gets_longer_epochs():
 def test_longer_epochs_show_that_it_was_followed(steps, followed):
     later = situation(compute=10.0, context={"epoch_steps": steps}).facts
     assert known_of("longer-epochs").followed(later, longer()) is followed
+
+
+@pytest.mark.parametrize(("steps", "followed"), [(150, True), (6, False)])
+def test_batches_of_half_the_examples_make_no_longer_epochs(steps, followed):
+    context = {"epoch_steps": steps, "examples_per_step": 16.0}
+    later = situation(compute=10.0, context=context).facts
+    advice = longer(examples_per_step=32.0)
+    assert known_of("longer-epochs").followed(later, advice) is followed
