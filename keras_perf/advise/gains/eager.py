@@ -30,7 +30,9 @@ def share_of_operations(situation: Situation) -> float | None:
     """
     summary = situation.summary
     if situation.model.on_gpu:
-        return busy_share(summary)
+        busy, compute_ms = busy_share(summary), summary.parts.get("compute")
+        in_step_ms = None if busy is None else busy * summary.step_ms
+        return min(1.0, in_step_ms / compute_ms) if in_step_ms is not None and compute_ms else None
     operations, python = (summary.trace.get(name) for name in ("execution_ms", "python_ms"))
     if operations is None or not python:
         return None

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.records.run.settings import PYTHON_OPERATIONS
 
 PRINTING = {"Print", "PrintV2"}
 CHECKING = {
     "Assert": "tf.debugging.assert_...",
     "CheckNumerics": "tf.debugging.check_numerics",
     "CheckNumericsV2": "tf.debugging.enable_check_numerics",
-}
-PYTHON = {
-    "EagerPyFunc": "tf.py_function",
-    "PyFunc": "tf.numpy_function",
-    "PyFuncStateless": "tf.numpy_function",
 }
 
 MOST = 0.5
@@ -34,7 +30,7 @@ def step_notes(run: Diagnosed) -> Iterator[str]:
     # XLA leaves them out of what it compiles.
     if not settings.jit_compile and (checks := _named(found, CHECKING)):
         yield f"The train step checks values ({checks}), in every step. {NOT_MEASURED}"
-    if calls := _named(found, PYTHON):
+    if calls := _named(found, PYTHON_OPERATIONS):
         yield (
             f"The train step calls Python ({calls}), which waits for the interpreter and keeps the "
             f"step on the host meanwhile. {NOT_MEASURED}"

@@ -26,13 +26,9 @@ from keras_perf.advise.rules.input.pool_of_threads import private_threadpool
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
-from keras_perf.advise.rules.on_a_gpu import (
-    enable_xla,
-    gpu_thread_mode,
-    larger_batch,
-    mixed_precision,
-    multiples_of_8,
-)
+from keras_perf.advise.rules.on_a_gpu.kernels import enable_xla, gpu_thread_mode
+from keras_perf.advise.rules.on_a_gpu.larger_batch import larger_batch
+from keras_perf.advise.rules.on_a_gpu.tensor_cores import mixed_precision, multiples_of_8
 from keras_perf.advise.rules.only_tried import ONLY_TRIED
 from keras_perf.advise.rules.rule import Known, Rule
 from keras_perf.advise.rules.steps_per_execution import raise_steps_per_execution

@@ -10,9 +10,9 @@ import numpy as np
 
 from keras_perf.advise.as_written import in_larger_batches
 from keras_perf.advise.recommendation import Recommendation, predicted
-from keras_perf.advise.rules.followed import exchanges_less
+from keras_perf.advise.rules.followed import CLEARLY_LESS, exchanges_less
 from keras_perf.advise.rules.in_a_loop import in_template
-from keras_perf.advise.rules.on_a_gpu import larger_batch
+from keras_perf.advise.rules.on_a_gpu.larger_batch import larger_batch
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -41,7 +41,14 @@ LARGER = 4
 """Batches are advised to be so many times as large."""
 
 
-@rule("balance-workers")
+def _balanced(summary: Summary, advice: Recommendation) -> bool | None:
+    """Workers wait clearly less for the slowest; not known where nothing tells of several."""
+    if "skew" not in summary.exchange or len(summary.intervals) < ENOUGH_INTERVALS:
+        return None
+    return summary.exchange["skew"] < CLEARLY_LESS * float(advice.evidence["skew_ms"])
+
+
+@rule("balance-workers", takes_less=_balanced)
 def balance_workers(situation: Situation) -> Recommendation | None:
     """One worker is always the last, and the others wait for it."""
     summary, model = situation.summary, situation.model

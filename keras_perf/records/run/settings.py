@@ -11,6 +11,13 @@ from keras_perf.records.shapes import count, each, fact, flag, named, number, te
 TRAIN_ON_BATCH, SAMPLE_GPUS = "train_on_batch", "sample_gpus"
 LEARNING_RATE, LOGS = "learning_rate", "logs"
 
+PYTHON_OPERATIONS = {
+    "EagerPyFunc": "tf.py_function",
+    "PyFunc": "tf.numpy_function",
+    "PyFuncStateless": "tf.numpy_function",
+}
+"""Operations that call Python, which XLA does not compile, and what makes them."""
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -8,7 +8,7 @@ import pytest
 from hand_built import H200, assert_predicts, diagnosed, facts_of, frame, point
 
 from keras_perf.advise.notes.devices.replicas import replica_notes
-from keras_perf.advise.rules.on_a_gpu import larger_batch
+from keras_perf.advise.rules.on_a_gpu.larger_batch import larger_batch
 from keras_perf.advise.rules.workers import fewer_exchanges, reduce_in_half_precision
 from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict.verdict import verdict_of

@@ -64,7 +64,7 @@ def order_notes(run: Diagnosed) -> Iterator[str]:
             yield from _reads_and_draws(chain, summary)
         if not {"interleave", "cache"} & advised:
             yield from _files(chain, summary)
-        if not measured:
+        if not measured or run.facts.input.hidden:
             yield from _maps(chain)
 
 

@@ -31,7 +31,8 @@ RECURRENT = 2.7
 """With XLA a GRU's steps were so many times as fast on a CPU."""
 
 BUCKETS = """\
-# examples of about one length share a batch, padded to one of few lengths
+# in place of batch: examples of about one length share one, padded to one of few lengths; of each
+# of these drop_remainder leaves out less than a batch in an epoch, and what is padded needs a mask
 dataset = dataset.bucket_by_sequence_length(
     lambda x, y: tf.shape(x)[0], bucket_boundaries=[...], bucket_batch_sizes=[...],
     pad_to_bucket_boundary=True, drop_remainder=True)

@@ -29,6 +29,12 @@ WITHOUT_A_PARTIAL_BATCH = {
 }
 """Input → code that leaves the last batch out where it has fewer rows."""
 
+LAST_BATCH = (
+    "the last batch of an epoch has fewer rows than the others; for it the function is made once, "
+    "however long you train. What is left out is the same in each epoch unless the data are "
+    "shuffled: a batch size that divides their number leaves nothing out."
+)
+
 ONE_SHAPE = (
     "Trace the train function once",
     "every batch has the same shape, so something else differs: Python arguments, or "
@@ -144,7 +150,7 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
         return EACH_CALL
     return (
         "Give the train function batches of one shape",
-        "the last batch of an epoch has fewer rows than the others.",
+        LAST_BATCH,
         WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "")
         or in_batches_of("batch_size", situation.facts, whole=True),
     )

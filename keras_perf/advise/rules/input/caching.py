@@ -96,7 +96,8 @@ def _action(place: Place, facts: RunFacts) -> str:
         return (
             "# Keras's function makes no batches any more; one order of its shuffle is kept, with\n"
             "# the same part for validation, and shuffled for each pass\n"
-            '# with subset="both" it returns two: cache() the first, make batches of the second\n'
+            '# with subset="both" it returns two: cache() the first, make batches of the second;\n'
+            "# class_names, if you need them, are read before cache()\n"
             f"dataset = {place.call}.cache()\n"
             "dataset = dataset.shuffle(dataset.cardinality())"
             f".{batch}({batch_size(facts) or 'batch_size'}).prefetch(tf.data.AUTOTUNE)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import dropwhile
 
@@ -64,12 +65,12 @@ def interleave(situation: Situation) -> Recommendation | None:
     written = written_as(stage, situation.facts)
     if _of_one(written, situation) or _place_tells(situation):
         return None
-    reader = f"tf.data.{kind}Dataset" if kind else function_of(written, "your_reader")
+    files = _how_many(written, situation) or math.inf
 
     def change(model: StepModel, optimism: float) -> StepModel:
         # Reading waits for storage as much as it computes: more than the cores can be of use.
         of_cores = max(1.0, model.cores * (1 + 0.5 * optimism))
-        threads = of_use(CALLS, optimism) if alone else of_cores
+        threads = min(files, of_use(CALLS, optimism) if alone else of_cores)
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     what, work, one, source = "Read several files", "Reading", "file", "files"
@@ -86,10 +87,7 @@ def interleave(situation: Situation) -> Recommendation | None:
             f"a batch needs, one {one} after the other.{where(written)}"
             f"{about_python(situation, stage)}"
         ),
-        action=(
-            f"{lines}{'' if kind else lambdas_in(written)}dataset = {source}.interleave({reader}, "
-            f"{_at_a_time(alone)}"
-        ),
+        action=f"{lines}{_read_at_a_time(kind, source, written, alone=alone)}",
         evidence={"stage": stage, "stage_ms": situation.paces[stage]},
     )
 
@@ -114,20 +112,36 @@ def _reads(stage: WrittenStage) -> bool:
 
 
 def _of_one(written: WrittenStage | None, situation: Situation) -> bool:
-    """There is one file to read, or one dataset to run: several at a time are none.
+    """There is one file to read, or one dataset to run: several at a time are none."""
+    return _how_many(written, situation) == 1
+
+
+def _how_many(written: WrittenStage | None, situation: Situation) -> int | None:
+    """Files to read, or datasets to run; None where that is not known.
 
     tf.data runs a reader as itself and a flat_map, which nobody wrote.
     """
     readers = [written] if written is not None else []
     readers = readers or [each for each in situation.facts.input.written if each.is_reader]
-    return len(readers) == 1 and readers[0].elements == 1
+    return readers[0].elements if len(readers) == 1 else None
 
 
-def _at_a_time(alone: bool) -> str:
-    """The last arguments, with the bracket and what has to follow."""
-    if not alone:
-        return "num_parallel_calls=tf.data.AUTOTUNE)"
-    return f"cycle_length={CALLS}, num_parallel_calls={CALLS})\n{own_pool(CALLS)}"
+def _read_at_a_time(
+    kind: str | None, source: str, written: WrittenStage | None, *, alone: bool
+) -> str:
+    """Code of a reader of files, whose other arguments stay, or of a function that makes them."""
+    calls, behind = ("tf.data.AUTOTUNE", "") if not alone else (str(CALLS), f"\n{own_pool(CALLS)}")
+    if kind:
+        reader = f"tf.data.{kind}Dataset({source}, ..., num_parallel_reads={calls})"
+        return f"dataset = {reader}  # ...: its other arguments{behind}"
+    cycle, function = (
+        f"cycle_length={CALLS}, " if alone else "",
+        function_of(written, "your_reader"),
+    )
+    return (
+        f"{lambdas_in(written)}dataset = {source}.interleave({function}, "
+        f"{cycle}num_parallel_calls={calls}){behind}"
+    )
 
 
 def _may_read_files(situation: Situation, written: WrittenStage | None) -> bool:

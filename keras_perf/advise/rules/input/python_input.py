@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from keras_perf.advise.as_written import at
-from keras_perf.advise.code_names import identifier
-from keras_perf.advise.loaders import reads_in_threads, with_processes
+from keras_perf.advise.loaders import reads_in_threads
 from keras_perf.advise.python_threads import BETTER_CODE, about_quickest, computes_in_python
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import has_more_workers
 from keras_perf.advise.rules.in_a_loop import own_workers
+from keras_perf.advise.rules.input.code_of_workers import with_workers
 from keras_perf.advise.rules.input.handing_over import handed_beside_computing
 from keras_perf.advise.rules.input.made_in_processes import InProcesses, with_started
 from keras_perf.advise.rules.input.on_one_core import has_to_wait
@@ -26,42 +26,12 @@ from keras_perf.advise.step.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
-from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.source_line import SourceLine
 
 SEVERAL_CORES = 1.2
 """A generator that uses so many times the CPU time that it takes has threads of its own."""
 
-QUEUE = 10
-"""Batches that Keras lets workers make ahead, unless `max_queue_size` says otherwise: of more
-workers some have nothing to do."""
-
 PYTHON_MAP = "map of Python code"
-
-FORKED_BESIDE_JAX = (
-    "\n# JAX warns of os.fork(): in these processes the batches' code must not use JAX or keras.ops"
-)
-"""They are forked where Python's default start method forks; what holds a lock of JAX's threads
-then hangs."""
-
-PASSED_ON = "\n# an __init__ of its own passes them on, super().__init__(**kwargs)"
-
-BESIDE_EACH_OTHER = (
-    "\n# several threads call __getitem__ at the same time: each call opens its own files, and has"
-    "\n# a random generator of its own, seeded with epoch and index of the batch"
-)
-
-IN_ORDER = "shuffle=False)  # in place of the dataset, in its order"
-
-TO_SHUFFLE = """shuffle=True)  # in place of the dataset
-# this shuffles whole batches: for other examples in each, draw an order of them in __init__ and
-# on_epoch_end, and let a batch take its part of it"""
-
-PASSED_ON_TO_PROCESSES = (
-    "\n# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
-    "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
-    "# seeded with epoch and index of the batch, as each process gets a copy of yours"
-)
 
 TO_THREADS = ("generator", "PyDataset")
 """Kinds of input whose one thread several of a `PyDataset`'s can replace."""
@@ -120,7 +90,7 @@ def _in_processes(situation: Situation, kind: str) -> Recommendation | None:
             f"{about_quickest(situation)}"
         )
         + moved.costs(),
-        action=_with_workers(kind, situation, moved.number, threads=False),
+        action=with_workers(kind, situation, moved.number, threads=False),
         evidence=_evidence(kind, situation, present, moved.number)
         | {"in_processes": True, "present_processes": present * known.input_processes},
     )
@@ -152,7 +122,7 @@ def _more_workers(situation: Situation, kind: str, waiting: WaitingWorkers) -> R
             f"Each step waits {in_ms(wait)} for a {_named(kind, known)} that "
             f"{_makers(waiting.present, known)}, {waiting.why}."
         ),
-        action=_with_workers(kind, situation, number, threads=waiting.threads),
+        action=with_workers(kind, situation, number, threads=waiting.threads),
         evidence=_evidence(kind, situation, waiting.present, number)
         | {"in_processes": known.input_processes},
     )
@@ -176,16 +146,6 @@ def _makers(present: int, known: InputFacts) -> str:
     if known.input_processes:
         return f"{present} processes make" if present > 1 else "one process makes"
     return f"{present} threads of Python make" if present > 1 else "one thread of Python runs"
-
-
-def _class_of(known: InputFacts) -> str:
-    """Of a PyDataset."""
-    return identifier(known.input_source.name if known.input_source else "", "Batches")
-
-
-def _queue(workers: int) -> str:
-    """What lets each of them have a batch to make."""
-    return f", max_queue_size={workers}" if workers > QUEUE else ""
 
 
 def _kind(situation: Situation) -> str | None:
@@ -217,33 +177,3 @@ def _uses_cores(situation: Situation) -> bool:
     if not situation.interpreter_ms and reads_in_threads(situation.facts):
         return True
     return beside_ms > SEVERAL_CORES * model.produce_ms
-
-
-def _with_workers(kind: str, situation: Situation, number: int, *, threads: bool) -> str:
-    """Code with which so many processes, or threads, make batches."""
-    facts, comments = situation.facts, ""
-    if kind in LOADERS:
-        return with_processes(facts, number)
-    workers = f"workers={number}{_queue(number)}"
-    if not threads:
-        workers += ", use_multiprocessing=True"
-    if threads and present_workers(situation) == 1:
-        comments = BESIDE_EACH_OTHER if kind == "generator" else PASSED_ON + BESIDE_EACH_OTHER
-    elif not threads and not facts.input.input_processes:
-        comments = PASSED_ON_TO_PROCESSES if kind == "PyDataset" else ""
-        comments += FORKED_BESIDE_JAX if on_jax(facts) else ""
-    if kind == "PyDataset":
-        return f"model.fit({_class_of(facts.input)}(..., {workers}), ...){comments}"
-    steps = facts.length.epoch_steps
-    length, more = f"{steps or 'number'}  # of batches in an epoch", ""
-    if facts.length.ends_by_steps:
-        length, more = "number  # of batches in all of the data", f"steps_per_epoch={steps}, "
-    order = TO_SHUFFLE if "shuffle" in facts.input.kinds else IN_ORDER
-    return (
-        "class Batches(keras.utils.PyDataset):\n"
-        "    def __len__(self):\n"
-        f"        return {length}\n\n"
-        "    def __getitem__(self, index):\n"
-        "        return x, y  # batch number index, as NumPy arrays, made by your code\n\n"
-        f"model.fit(Batches({workers}), ..., {more}{order}{comments}"
-    )

@@ -14,13 +14,9 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
 from keras_perf.advise.rules.compute import disable_run_eagerly, full_precision
-from keras_perf.advise.rules.on_a_gpu import (
-    enable_xla,
-    gpu_thread_mode,
-    larger_batch,
-    mixed_precision,
-    multiples_of_8,
-)
+from keras_perf.advise.rules.on_a_gpu.kernels import enable_xla, gpu_thread_mode
+from keras_perf.advise.rules.on_a_gpu.larger_batch import larger_batch
+from keras_perf.advise.rules.on_a_gpu.tensor_cores import mixed_precision, multiples_of_8
 from keras_perf.advise.rules.tried.measured_advice import as_tried
 from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict.verdict import verdict_of

@@ -1,0 +1,1 @@
+"""Advice that only a GPU gives reason for."""
