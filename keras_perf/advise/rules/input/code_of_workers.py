@@ -21,8 +21,8 @@ FORKED_BESIDE_JAX = (
 then hangs."""
 
 FORKED_BESIDE_TENSORFLOW = (
-    "\n# in these processes the batches' code must use no TensorFlow, keras.ops or layer: they are\n"
-    "# copies of a process that trains, in which such code may wait for ever; where Python\n"
+    "\n# in these processes the batches' code must use no TensorFlow, keras.ops or layers: they\n"
+    "# are copies of a process that trains, in which such code may wait for ever; where Python\n"
     '# starts them anew, the program needs `if __name__ == "__main__":`'
 )
 """TensorFlow's threads are in no copy of a process, and what they hold stays held there."""

@@ -745,8 +745,9 @@ def test_a_pydataset_is_told_to_use_processes():
         "# an __init__ of its own passes both on, super().__init__(**kwargs), and may do once\n"
         "# what is the same in every epoch, such as decoding; random numbers need a generator\n"
         "# seeded with epoch and index of the batch, as each process gets a copy of yours\n"
-        "# in these processes the batches' code must use no TensorFlow, keras.ops or layer: they "
-        "are\n# copies of a process that trains, in which such code may wait for ever; where Python\n"
+        "# in these processes the batches' code must use no TensorFlow, keras.ops or layers: they\n"
+        "# are copies of a process that trains, in which such code may wait for ever; where "
+        "Python\n"
         '# starts them anew, the program needs `if __name__ == "__main__":`'
     )
     assert advice.reason == (
