@@ -16,8 +16,9 @@ from keras_perf.records.run.inference import EvaluateCalls
 class EpochLength:
     """Keras's last execution of an epoch may run fewer steps than `steps_per_execution`.
 
-    Where Keras knows the length of the data, that tells. Else the optimizer does, if it counts
-    every step: with loss scaling or gradient accumulation it does not.
+    Where an epoch ends with the data, and Keras knows their length, that tells. Else the optimizer
+    does, if it counts every step: with loss scaling or gradient accumulation it does not. With
+    `steps_per_epoch` executions are whole unless data end amid one, as those do that have as many.
     """
 
     def __init__(self, model: keras.Model, asked: Asked) -> None:
@@ -38,8 +39,8 @@ class EpochLength:
         if steps_per_execution == 1:
             return 0
         expected, asked = steps, self._asked
-        if asked.epoch_steps is not None:
-            expected = steps if asked.whole_executions else asked.epoch_steps
+        if asked.epoch_steps is not None and not asked.whole_executions:
+            expected = asked.epoch_steps
         elif self._iterations is not None and counts_every_step(self._model.optimizer):
             expected = (optimizer_iterations(self._model) or 0) - self._iterations
         missing = steps - expected

@@ -12,6 +12,7 @@ INPUTS = {
     "tf.data": lambda: {"x": programs.dataset()},
     "tf.data of unknown length": lambda: {"x": programs.dataset().filter(lambda x, y: True)},
     "tf.data without end": lambda: {"x": programs.dataset().repeat(), "steps_per_epoch": 40},
+    "tf.data of as many batches": lambda: {"x": programs.dataset(), "steps_per_epoch": 40},
     "NumPy": lambda: dict(zip("xy", programs.arrays(), strict=True), batch_size=8),
     "PyDataset": lambda: {"x": programs.Batches()},
     "generator": lambda: {"x": programs.generator(), "steps_per_epoch": 40},
@@ -50,6 +51,7 @@ def train(arguments, compiled, callbacks, epochs=3):
 SEVERAL_STEPS_DIFFER = {
     "tf.data of unknown length",
     "tf.data without end",
+    "tf.data of as many batches",
     "generator",
     "NumPy, ragged last batch, validation split",
 }

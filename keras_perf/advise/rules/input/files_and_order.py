@@ -134,10 +134,8 @@ def _read_at_a_time(
     if kind:
         reader = f"tf.data.{kind}Dataset({source}, ..., num_parallel_reads={calls})"
         return f"dataset = {reader}  # ...: its other arguments{behind}"
-    cycle, function = (
-        f"cycle_length={CALLS}, " if alone else "",
-        function_of(written, "your_reader"),
-    )
+    cycle = f"cycle_length={CALLS}, " if alone else ""
+    function = function_of(written, "your_reader")
     return (
         f"{lambdas_in(written)}dataset = {source}.interleave({function}, "
         f"{cycle}num_parallel_calls={calls}){behind}"
