@@ -232,7 +232,7 @@ class FitObservation(Observation):
         self._epochs_done += 1
         # tf.data's count of gaps after the end of the data is known for single steps only.
         reliable = not self._exhausted or self.steps_per_execution == 1
-        gaps = int(self._exhausted) if reliable else None
+        gaps = int(self._exhausted or missing > 0) if reliable else None
         self.interrupt(gaps, validates=validates, missing_steps=missing, may_have_compiled=compiled)
         self.work.was_fed(self.pipeline)
         self.pipeline = None

@@ -202,3 +202,20 @@ def test_examples_of_a_train_step_of_ones_own_are_what_the_input_tells(given, ex
     callbacks = [kp.StepGapDetector(tmp_path)]
     network.fit(**given(), epochs=2, verbose=0, shuffle=False, callbacks=callbacks)
     assert kp.diagnose(tmp_path).summary.examples_per_step == expected
+
+
+@programs.needs_gap_times
+@pytest.mark.parametrize(("n", "finds_the_end"), [(1, False), (5, False), (8, True)])
+def test_an_epochs_last_execution_that_is_cut_off_finds_the_end(n, finds_the_end, tmp_path):
+    """For which it asks once more: of 20 batches tf.data then has 20 gaps, else 19."""
+    told = []
+
+    class Counts(kp.StepGapDetector):
+        def stretch_ends(self, pipeline, pending_gaps):
+            if pipeline is not None and pipeline.batches() == 20:
+                told.append((len(pipeline.read().gap_times), pending_gaps))
+            super().stretch_ends(pipeline, pending_gaps)
+
+    gaps, network = Counts(tmp_path, summary=False), programs.model(steps_per_execution=n)
+    network.fit(programs.dataset(20), epochs=3, verbose=0, shuffle=False, callbacks=[gaps])
+    assert told == [(19 + finds_the_end, int(finds_the_end))] * len(told) != []
