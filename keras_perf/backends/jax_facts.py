@@ -34,6 +34,12 @@ def distribution_facts() -> Questions:
     }
 
 
+def devices_of_mesh() -> int:
+    """How many share a step: `replicas` of its batch, or parts of its layers."""
+    distribution = keras.distribution.distribution()
+    return 1 if distribution is None else int(distribution.device_mesh.devices.size)
+
+
 def _replicas(distribution: Any) -> int:
     mesh = distribution.device_mesh
     return int(mesh.shape[mesh.axis_names.index(distribution.batch_dim_name)])

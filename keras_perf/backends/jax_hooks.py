@@ -14,6 +14,7 @@ from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_fit.found_hooks import once_an_epoch
 from keras_perf.trials.backends.jax_state import SYNC
 
+BEGIN_HOOKS = "on_train_batch_begin", "on_batch_begin"
 END_HOOKS = "on_train_batch_end", "on_batch_end"
 BATCH_HOOKS = "_batch_begin", "_batch_end"
 """Between them Keras holds the state; before and after an epoch it is the model's."""
@@ -62,20 +63,24 @@ def late_hooks(hooks: Iterable[tuple[keras.callbacks.Callback, str]]) -> list[st
 def _may_be_late(callback: keras.callbacks.Callback) -> bool:
     if type(callback) in SAVES:
         return once_an_epoch(callback)
-    found = [getattr(callback, hook, None) for hook in END_HOOKS]
-    own = [hook for hook in found if not _is_default(hook)]
+    if _own_hooks(callback, BEGIN_HOOKS):
+        # What it keeps there for a batch's end would be of a later batch.
+        return False
+    own = _own_hooks(callback, END_HOOKS)
     return bool(own) and not any(map(_names_the_model, own))
 
 
-def _is_default(hook: Any) -> bool:
-    defaults = [getattr(keras.callbacks.Callback, name) for name in END_HOOKS]
-    return getattr(hook, "__func__", None) in defaults
+def _own_hooks(callback: keras.callbacks.Callback, names: tuple[str, ...]) -> list[Any]:
+    defaults = [getattr(keras.callbacks.Callback, name) for name in names]
+    found = [getattr(callback, name, None) for name in names]
+    return [hook for hook in found if getattr(hook, "__func__", None) not in defaults]
 
 
 def _names_the_model(hook: Any) -> bool:
     """Or it is not the user's own code, of which nothing is known."""
     codes = [code for each in reached(hook) if (code := own_code(each.value)) is not None]
-    return own_code(hook) is None or any("model" in names_in(code) for code in codes)
+    names = {name for code in codes for name in (*names_in(code), *code.co_freevars)}
+    return own_code(hook) is None or not names.isdisjoint(("model", "_model"))
 
 
 class StateReads:

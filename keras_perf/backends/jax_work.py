@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from keras_perf.backends.jax_batches import Batches
+from keras_perf.backends.jax_facts import devices_of_mesh
 from keras_perf.backends.jax_flops import counted
 from keras_perf.backends.jax_steps import StandIn
 from keras_perf.observation.facts.flops.counted import Counted, NotCountedError
@@ -40,10 +41,10 @@ class JaxWork:
     def asked(self, function: Any, **how: Any) -> StepWork | None:
         """What a step multiplies; None before the end."""
         if self.due and self._found is None:
-            self._found = self._counted(how["replicas"])
+            self._found = self._counted(devices_of_mesh())
         return self._found
 
-    def _counted(self, replicas: int) -> StepWork:
+    def _counted(self, devices: int) -> StepWork:
         if self.several:
             return StepWork(not_counted=NotCounted.TRACES)
         jitted = compiled_step(self._stand_in.function)
@@ -54,8 +55,8 @@ class JaxWork:
         except NotCountedError as error:
             return StepWork(not_counted=error.why)
         return StepWork(
-            {kind: flops / replicas for kind, flops in mean.flops.items() if flops},
-            mean.bytes / replicas,
+            {kind: flops / devices for kind, flops in mean.flops.items() if flops},
+            mean.bytes / devices,
             tuple(sorted(mean.passed_over)),
         )
 

@@ -61,6 +61,7 @@ class OnJax:
         self._reads: StateReads | None = None
         self._hooks: Callable[[], Any] = tuple
         self._waits = True
+        self._raised: Callable[[BaseException], None] = lambda error: None
         listen(self.timeline, clock)
 
     # -- a step ----------------------------------------------------------------------------
@@ -171,7 +172,13 @@ class OnJax:
 
     def validations(self, model: keras.Model, told: Any, clock: Callable[[], int]) -> Validations:
         """All of them."""
-        return Validations(model, told, clock, JaxEvaluation)
+
+        def watch(*given: Any) -> JaxEvaluation:
+            found = JaxEvaluation(*given)
+            found.raised = lambda error: self._raised(error)
+            return found
+
+        return Validations(model, told, clock, watch)
 
     def calls_in_hooks(
         self,
@@ -179,7 +186,8 @@ class OnJax:
         clock: Callable[[], int],
         raised: Callable[[BaseException], None],
     ) -> NoCallsInHooks:
-        """They count as their callbacks' time."""
+        """They count as their callbacks' time; what a validation raises is told where it is."""
+        self._raised = raised
         return NoCallsInHooks()
 
     def release(self) -> None:

@@ -109,9 +109,7 @@ class StepGapDetector(ObservingCallback):
     def validation_ends(self, call: Inference) -> None:
         """Adds it to the others, and logs its parts."""
         observation = self._training
-        facts = observation.recording.facts
-        together = call.after(facts.inference.get(VALIDATION))
-        observation.recording.facts = replace(facts, inference={VALIDATION: together})
+        observation.recording.validated(call)
         self.writer.scalars(observation.step, call_scalars(VALIDATION, call))
 
     def executions(self, executions: Sequence[Execution]) -> None:

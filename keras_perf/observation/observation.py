@@ -221,8 +221,8 @@ class Observation(ObservedTraining):
                 with ExitStack() as listeners:
                     listeners.callback(self.audience.end, aborted=aborted)
                     with ExitStack() as taken:
-                        taken.callback(self._collector.stop)
-                        taken.callback(self._own.close)
+                        taken.callback(ends_harmlessly, self._collector.stop)
+                        taken.callback(ends_harmlessly, self._own.close)
                         taken.callback(ends_harmlessly, self.backend.release)
                         taken.callback(ends_harmlessly, self._give_back)
                     ends_harmlessly(self._tell_the_rest, aborted=aborted)

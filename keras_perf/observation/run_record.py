@@ -15,6 +15,7 @@ from keras_perf.observation.shown_lines import show
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
 from keras_perf.records.reasons.why_not_known import WhyNotKnown
 from keras_perf.records.run.ending import Ending, How
+from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run_names import without_worker
 from keras_perf.report.diagnosis import Diagnosis, diagnose
@@ -47,6 +48,7 @@ class Recording:
         self.run = run
         self._ask = ask
         self.facts = RunFacts(ending=Ending(How.RUNNING))
+        self._validation: Inference | None = None
         self.not_known: dict[str, str] = {}
         self._told: set[str] = set()
         self._writers: dict[str, SafeWriter] = {}
@@ -85,6 +87,13 @@ class Recording:
         """The answer, which is no fact of the run; None if it fails, and that is named."""
         answer: Answer | None = answers({name: question}, self.not_known).get(name)
         return answer
+
+    def validated(self, call: Inference) -> None:
+        """Adds a validation to the others; several listeners may tell of the same one."""
+        if call is not self._validation:
+            self._validation = call
+            together = call.after(self.facts.inference.get(VALIDATION))
+            self.facts = replace(self.facts, inference={VALIDATION: together})
 
     def write_facts(self, step: int) -> None:
         """The facts as known so far; a killed run keeps the last ones written."""

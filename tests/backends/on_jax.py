@@ -223,8 +223,8 @@ def compare(name, model, data, callbacks=(), alike=None, ours=None, **how):
     return folder
 
 
-def raises():
-    yield from batches_of(30)
+def raises(batches=30):
+    yield from batches_of(batches)
     raise RuntimeError("on purpose")
 
 
@@ -326,6 +326,13 @@ def main():
             thread.join()
     ending = kp.diagnose(f"{sys.argv[1]}/fails").summary.facts.ending
     FOUND["failed_ending"] = [ending.error, ending.message]
+    try:
+        ours = kp.perf_callbacks(f"{sys.argv[1]}/fails_validating", summary=False)
+        model.fit(*arrays(4), batch_size=8, verbose=0, callbacks=ours, validation_data=raises(2))
+    except RuntimeError:
+        pass
+    ending = kp.diagnose(f"{sys.argv[1]}/fails_validating").summary.facts.ending
+    FOUND["failed_validating"] = [ending.error, ending.message]
     FOUND["raised_function"] = model.train_function.__module__
     FOUND["given_back"] = evaluation_given_back(model)
     model.evaluate(

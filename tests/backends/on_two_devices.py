@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 import keras_perf as kp
-from keras_perf.backends.jax_facts import distribution_facts
+from keras_perf.backends.jax_facts import devices_of_mesh, distribution_facts
 
 STEPS, ROWS = 20, 16
 
@@ -47,6 +47,7 @@ def main():
     layout["dense/kernel"] = (None, "model")
     parts = distribution.ModelParallel(layout_map=layout, batch_dim_name="batch")
     distribution.set_distribution(parts)
+    found["devices_of_parts"] = devices_of_mesh()
     found["in_parts"] = {name: asked() for name, asked in distribution_facts().items()}
     print(json.dumps(found))
 

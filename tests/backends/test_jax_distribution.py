@@ -40,6 +40,7 @@ def test_who_shares_the_batches_is_named(found):
         for name in ("alone", "shared")
     ]
     assert told == [(None, 1), ("DataParallel", 2)]
+    assert found["devices_of_parts"] == 2
     assert found["in_parts"] == {"strategy": "ModelParallel", "replicas": 1}
 
 

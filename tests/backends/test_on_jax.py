@@ -197,6 +197,10 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
     assert trained["given_back"].startswith("keras.")
 
 
+def test_what_a_validation_raises_ends_the_training(trained):
+    assert trained["failed_validating"] == ["RuntimeError", "on purpose"]
+
+
 def test_a_hook_that_raises_late_lets_nothing_of_ours_take_time_in_its_thread(trained):
     [thread] = trained["closed_in"]
     assert not thread.startswith("ThreadPool")

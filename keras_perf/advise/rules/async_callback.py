@@ -80,6 +80,7 @@ def _called_late(name: str) -> str:
         return f"called_late = keras.callbacks.{name}(...)\ncalled_late.async_safe = True"
     return (
         f"class {identifier(name, 'YourCallback')}(keras.callbacks.Callback):\n"
-        "    async_safe = True  # its batch hooks may be called late, from another thread: they\n"
-        "    # look at what they are given, and neither read nor change self.model"
+        "    async_safe = True  # its batch hooks may be called late, several at once and in any\n"
+        "    # order, from other threads: they look at what they are given, and neither read nor\n"
+        "    # change self.model"
     )

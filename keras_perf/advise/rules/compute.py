@@ -31,6 +31,17 @@ SLOW_ON_A_CPU = {
 }
 """What is so of them, and how much longer steps took (TensorFlow 2.21, two cores of a Xeon)."""
 
+WITHOUT_A_LAYER = (
+    "Take what cannot be compiled out of the model",
+    "A layer that says that XLA cannot compile it, as Keras's random rotations, zooms, crops and "
+    "lookups do,",
+    "print([each.name for each in model.layers if not each.supports_jit])  # these\n"
+    "before = keras.Sequential([...])  # of them, which the model then does without\n"
+    "dataset = dataset.map(lambda x, y: (before(x, training=True), y), "
+    "num_parallel_calls=tf.data.AUTOTUNE)",
+)
+"""Title, what runs operations from Python, and code, where `jit_compile=True` changes nothing."""
+
 LEFT_UNKNOWN = 0.25
 """What is left of steps whose multiplications nobody counted."""
 
@@ -50,7 +61,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     if not settings.run_eagerly:
         return None
 
-    own = settings.own_compile
+    own, title = settings.own_compile, "Compile the train step"
     setting, action = "run_eagerly=True", compiled_with(own, run_eagerly=False)
     if settings.in_a_loop and not settings.eager_functions:
         setting = "a train step outside of tf.function"
@@ -61,6 +72,8 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     elif settings.eager_functions:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
+    elif on_jax(situation.facts) and not settings.supports_jit:
+        title, setting, action = WITHOUT_A_LAYER
     elif on_jax(situation.facts):
         setting = "run_eagerly=True, or jit_compile=False,"
         action = compiled_with(own, run_eagerly=False, jit_compile=True)
@@ -76,7 +89,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     return predicted(
         situation.model,
         compiled(situation),
-        title="Compile the train step",
+        title=title,
         reason=reason,
         action=action,
         evidence=evidence,

@@ -32,6 +32,9 @@ class WatchedCall(ABC):
         asked: what it was asked to do.
         clock: nanoseconds.
         timeline: of its executions.
+
+    Attributes:
+        raised: is told what the function raises beside the end of its data.
     """
 
     at_the_end: ClassVar[tuple[type[Exception], ...]] = (StopIteration,)
@@ -47,6 +50,7 @@ class WatchedCall(ABC):
     ) -> None:
         self._model, self._name, self._asked, self._now = model, name, asked, clock
         self._timeline = timeline
+        self.raised: Callable[[BaseException], object] = lambda error: None
         self._stand_in: Callable[..., Any] = self._execute
         self._function: Any = None
         self._call: Callable[[Any], Any] = lambda data: None
@@ -112,6 +116,9 @@ class WatchedCall(ABC):
             result = self._call(data)
         except self.at_the_end:
             self._harmless(self._data_ended)
+            raise
+        except BaseException as error:
+            self.raised(error)
             raise
         self._harmless(self._returned)
         return result

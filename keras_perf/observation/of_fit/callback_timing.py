@@ -11,7 +11,6 @@ import keras
 
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.of_calls.call_hooks import CallHooks
-from keras_perf.observation.of_fit.closing_elsewhere import close_elsewhere
 from keras_perf.observation.of_fit.found_hooks import (
     Hooks,
     hook_sources,
@@ -22,6 +21,7 @@ from keras_perf.observation.of_fit.found_hooks import (
 )
 from keras_perf.observation.of_fit.observed_fit import ObservedFit
 from keras_perf.observers.asking import Questions
+from keras_perf.observers.closing_elsewhere import close_elsewhere
 from keras_perf.records.epoch_gap import VALIDATION
 from keras_perf.records.owners import owner_of
 

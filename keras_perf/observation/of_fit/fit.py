@@ -50,8 +50,7 @@ class FitObservation(Observation):
         function, steps = model.train_function, int(model.steps_per_execution)
         first, called = trained_steps(model), backend.called(function)
         super().__init__(model, backend, called, steps, clock=clock, first_step=first)
-        self._when_closed = when_closed
-        self.times_callbacks = callbacks is not None
+        self._when_closed, self.times_callbacks = when_closed, callbacks is not None
         self._list = weakref.ref(callbacks) if callbacks is not None else lambda: None
         asked = asked_of_fit(callbacks)
         self.data, enqueuer = asked.data, asked.enqueuer
@@ -65,6 +64,7 @@ class FitObservation(Observation):
         self.answers, self._epochs_done, self._exhausted, self.replacements = Answers(), 0, False, 0
         self.trials: TrialsInFit = backend.trials(self, asked, lambda: self.batch_hooks)
         with given_back_if_it_fails(self._collector.stop, backend.release) as taken:
+            self._collector.start()
             self._wrapper = backend.stand_in(model, self._execute)
             self._observe_train_function()
             self._calls_in_hooks = backend.calls_in_hooks(
@@ -239,6 +239,7 @@ class FitObservation(Observation):
 
     def _lets_go(self) -> None:
         self.data = None
+        self._when_closed(self)
 
     def _give_back(self) -> None:
         self.validations.release()
@@ -247,4 +248,3 @@ class FitObservation(Observation):
             put_train_function(self.model, self._found)
         if self._timing is not None:
             self._timing.restore()
-        self._when_closed(self)

@@ -7,6 +7,7 @@ import logging
 import sys
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -14,16 +15,18 @@ from keras_perf.observation.backend import Backend
 from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.of_calls.calling_list import calling_list
-from keras_perf.observation.of_fit.closing_elsewhere import (
+from keras_perf.observation.of_fit.fit import FitObservation
+from keras_perf.observers.closing_elsewhere import (
     close_elsewhere,
     wait_for_those_closing,
 )
-from keras_perf.observation.of_fit.fit import FitObservation
 
 logger = logging.getLogger("keras_perf")
 
 _running: weakref.WeakKeyDictionary[keras.Model, FitObservation] = weakref.WeakKeyDictionary()
 _told: weakref.WeakSet[FitObservation] = weakref.WeakSet()
+_deaths: weakref.WeakKeyDictionary[FitObservation, weakref.finalize[Any, Any]]
+_deaths = weakref.WeakKeyDictionary()
 
 
 def join(
@@ -71,7 +74,8 @@ def join(
         _running[model] = current
         if callbacks is not None:
             # A list of the user's own may outlive thousands of fits: it holds none of them.
-            weakref.finalize(callbacks, _list_has_died, weakref.ref(current)).atexit = False
+            death = weakref.finalize(callbacks, _list_has_died, weakref.ref(current))
+            death.atexit, _deaths[current] = False, death
     current.audience.add(listener)
     return current
 
@@ -88,7 +92,10 @@ def _tell_of_fit_inside(outer: FitObservation) -> None:
 
 
 def _has_closed(observation: FitObservation) -> None:
-    _running.pop(observation.model, None)
+    if _running.get(observation.model) is observation:
+        del _running[observation.model]
+    if (death := _deaths.pop(observation, None)) is not None:
+        death.detach()
 
 
 def _list_has_died(running: weakref.ref[FitObservation]) -> None:

@@ -79,8 +79,7 @@ class LoopObservation(Observation):
             fetches_per_step=fetches_per_step,
             run=RUN if worker is None else worker_run(worker),
         )
-        self.diagnoses = not worker
-        self.worker = worker
+        self.diagnoses, self.worker = not worker, worker
         self._strategy, self._workers = strategy, workers
         self._told, self._examples = function is not None, examples
         self._jit_compile = compiled_by_xla(function) if jit_compile is None else jit_compile
@@ -101,6 +100,7 @@ class LoopObservation(Observation):
             workers_train=several or worker is not None or (workers or 1) > 1,
             owners=lambda: sorted(self._owners),
         )
+        self._collector.start()
 
     # -- what only the loop knows --------------------------------------------------------
 

@@ -10,7 +10,7 @@ Pause = Callable[[int, int], None]
 
 
 class CollectorPauses:
-    """Tells of each collection that the thread which made this had to wait for.
+    """Tells of each collection that the thread which starts this has to wait for.
 
     A collection in another thread holds the interpreter's lock too, but need not delay a train
     function that runs outside of it: it is not told.
@@ -22,8 +22,12 @@ class CollectorPauses:
 
     def __init__(self, clock: Callable[[], int], tell: Pause) -> None:
         self._clock, self._tell = clock, tell
-        self._thread = threading.get_ident()
+        self._thread = 0
         self._begin = 0
+
+    def start(self) -> None:
+        """Hears of collections from now on, in the thread that calls."""
+        self._thread = threading.get_ident()
         gc.callbacks.append(self._hear)
 
     def _hear(self, phase: str, info: object) -> None:

@@ -114,7 +114,8 @@ class Settings:
     @property
     def can_be_swept(self) -> bool:
         """`sweep_batch_size` takes such a model."""
-        return self.replicas == 1 and not self.in_a_loop
+        alone = self.replicas == 1 and self.strategy != "ModelParallel"
+        return alone and not self.in_a_loop
 
     @property
     def in_a_loop(self) -> bool:

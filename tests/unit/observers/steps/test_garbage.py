@@ -31,6 +31,7 @@ class Scripted:
         self.watch = CollectorPauses(
             self.clock, lambda begin, end: self.pauses.append((begin, end))
         )
+        self.watch.start()
 
 
 @pytest.fixture(autouse=True)

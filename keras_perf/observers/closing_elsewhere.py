@@ -15,6 +15,9 @@ class Closes(Protocol):
         """Training has ended, or raised."""
 
 
+PATIENCE_S = 30.0
+"""A reader waits no longer for a run that is being closed; it is then read as it is."""
+
 _closing: set[threading.Thread] = set()
 
 
@@ -33,6 +36,9 @@ def close_elsewhere(observation: Closes, ending: Ending) -> None:
 
 
 def wait_for_those_closing() -> None:
-    """What they give back is given back."""
+    """What they give back is given back, and their runs are written."""
+    if threading.current_thread() in _closing:
+        # It reads its own run.
+        return
     for thread in list(_closing):
-        thread.join()
+        thread.join(PATIENCE_S)
