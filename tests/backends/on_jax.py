@@ -327,10 +327,10 @@ def main():
     ending = kp.diagnose(f"{sys.argv[1]}/fails").summary.facts.ending
     FOUND["failed_ending"] = [ending.error, ending.message]
     try:
-        ours = kp.perf_callbacks(f"{sys.argv[1]}/fails_validating", summary=False)
-        model.fit(*arrays(4), batch_size=8, verbose=0, callbacks=ours, validation_data=raises(2))
+        ours = kp.StepGapDetector(f"{sys.argv[1]}/fails_validating", summary=False)
+        model.fit(*arrays(4), batch_size=8, verbose=0, callbacks=[ours], validation_data=raises(2))
     except RuntimeError:
-        pass
+        ours = None
     ending = kp.diagnose(f"{sys.argv[1]}/fails_validating").summary.facts.ending
     FOUND["failed_validating"] = [ending.error, ending.message]
     FOUND["raised_function"] = model.train_function.__module__
