@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.analyse.filled_cache import filled_cache
 from keras_perf.analyse.start_up_shares import start_up_ms
 from keras_perf.analyse.summary import Summary
 
@@ -14,7 +15,8 @@ def training_ms(summary: Summary, steps: float | None = None) -> float:
 
     Each step takes what the measured ones take, also those of trials and captures, and has its
     share of validations and of what else lies between epochs. Once, however long the training is,
-    come the start-up, tracing of validation and, where XLA compiles for shapes, its compiling.
+    come the start-up, tracing of validation, what a first pass takes longer that fills a cache
+    and, where XLA compiles for shapes, its compiling.
 
     Arguments:
         summary: of the training; what is not known of it, as the start-up of older logs, is 0.
@@ -32,6 +34,9 @@ def training_ms(summary: Summary, steps: float | None = None) -> float:
         compile_ms = summary.parts.get("compile", 0.0)
         once_ms += compile_ms * measured_share(summary)
         each_ms -= compile_ms
+    if (filled := filled_cache(summary)) is not None:
+        each_ms -= 1e3 * filled.longer_s / summary.steps
+        once_ms += 1e3 * filled.longer_s / length
     return each_ms + once_ms * length / (steps or length)
 
 

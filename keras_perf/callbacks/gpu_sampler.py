@@ -89,8 +89,9 @@ class GPUUtilizationSampler(ObservingCallback):
 
     @harmless
     def on_test_end(self, logs: Any = None) -> None:
-        """From here on it is neither."""
-        self.phase_begins(Phase.BETWEEN)
+        """From here on it is neither; behind an `evaluate` of a batch hook, training again."""
+        within = self.observation is not None and self.observation.mid_epoch
+        self.phase_begins(Phase.TRAINING if within else Phase.BETWEEN)
 
     @harmless
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -72,3 +72,14 @@ def test_predictions_are_of_the_same(compile_ms, shapes_differ):
     context = {"jit_compile": True, "shapes_differ": shapes_differ, "rows_differ": False}
     found = trained(compile_ms=compile_ms, **context)
     assert situation_of(found).model.training_ms == pytest.approx(training_ms(found))
+
+
+@pytest.mark.parametrize(
+    ("newest", "steps"), [(None, 1000), (0, 1000), (50, 1000), (550, 500), (1050, 1000)]
+)
+def test_what_lies_between_epochs_is_shared_by_steps_that_an_epochs_end_follows(newest, steps):
+    context = between_epochs(2.0)
+    context["outside"] |= {"newest_gap_step": newest}
+    # 2 s of validation in 1000 steps, or in those before the newest gap.
+    found = summary(compute=10.0, context=context)
+    assert training_ms(found) == pytest.approx(10 + 2000 / steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand_built import between_epochs, situation, summary
+from hand_built import between_epochs, situation, stage, summary
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
@@ -231,3 +231,87 @@ def advised(id: str, **evidence: Any) -> Recommendation:
 )
 def test_a_short_run_shows_by_its_settings_what_was_followed(advice, after, told):
     assert later(advice, context=after).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("id", "after", "told"),
+    [
+        ("disable-xla", {"jit_compile": False}, "taken"),
+        ("disable-xla", {"jit_compile": True}, "not taken, nor"),
+        ("intra-op-threads", {}, "unknown"),
+        ("disable-onednn", {}, "unknown"),
+        ("smaller-shuffle", {}, "unknown"),
+        ("filter-before-map", {}, "unknown"),
+        ("filter-before-map", {"dataset": {"chains": [[{"kind": "map"}]]}}, "taken"),
+        (
+            "filter-before-map",
+            {"dataset": {"chains": [[{"kind": "map"}, {"kind": "filter"}]]}},
+            "not taken, nor",
+        ),
+        # Of no rule's advice a run without trials tells that it is no longer given.
+        ("multiples-of-8", {}, "unknown"),
+    ],
+)
+def test_what_only_a_trial_tells_a_run_without_trials_does_not(id, after, told):
+    advice = Recommendation(id, "", "", "", 2.0, 1.9, 2.1, {"sizes": [100]}, tried=True)
+    conclusive = {"steps": 500, "compute": 1.0, "input_wait": 9.0}
+    assert later(advice, context=after, **conclusive).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("maps", "told"),
+    [
+        (["ParallelMapV2", "Map"], "taken"),
+        (["ParallelMapV2", "ParallelMapV2"], "taken"),
+        (["Map", "Map"], "not taken, nor"),
+        (["Batch"], "not taken, nor"),
+    ],
+)
+def test_one_of_two_maps_in_parallel_is_seen(maps, told):
+    stages = [stage(name, 1.0, parallelism=1 if name == "Map" else 8) for name in maps]
+    advice = Recommendation("parallel-map", "", "", "", 2.0, 1.9, 2.1, {"sequential_maps": 2})
+    assert later(advice, stages=stages).startswith(told)
+
+
+def test_a_map_that_ran_in_parallel_before_is_no_sign_of_following():
+    stages = [stage("ParallelMapV2", 1.0, parallelism=8), stage("Map", 3.0)]
+    advice = Recommendation("parallel-map", "", "", "", 2.0, 1.9, 2.1, {"sequential_maps": 1})
+    assert later(advice, stages=stages).startswith("not taken")
+
+
+def test_advice_on_what_lies_between_epochs_is_not_judged_before_one_ended():
+    after = {"steps": 500, "compute": 1.0, "input_wait": 9.0}
+    assert later(RARER, **after, context=validated(0, gaps=0)["context"]) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("gaps", "validations", "told"),
+    [(4, 1, "taken"), (3, 1, "unknown"), (2, 1, "unknown"), (6, 3, "unknown")],
+)
+def test_the_next_validation_may_have_been_about_to_come(gaps, validations, told):
+    """Of a training that validated every second epoch."""
+    context = between_epochs(10.0)
+    context["outside"] |= {"validations": validations, "epoch_gaps": gaps}
+    advice = Recommendation(
+        "rarer-validation", "", "", "", 2.0, 1.5, 2.5, {"present": 2}, of="whole"
+    )
+    assert later(advice, context=context) == told
+
+
+def test_twice_as_many_steps_in_an_epoch_make_no_hook_do_less():
+    """Batches of half the size: for a step it takes half the time."""
+
+    def hook(ms: float, gaps: int) -> dict[str, Any]:
+        context = between_epochs(callbacks={"Mine.on_epoch_end": ms})
+        context["outside"] |= {"epoch_gaps": gaps}
+        return {"context": context}
+
+    advice = amortize_epoch_callback(situation(compute=10.0, **hook(6.0, 5)))
+    assert later(advice, **hook(3.0, 5)) == "taken"
+    assert later(advice, **hook(3.0, 2)) == "not taken, nor recommended now"
+
+
+def test_more_steps_in_an_execution_make_no_hook_do_less():
+    advice = amortize_callback(situation(compute=10.0, **hooked(4.0)))
+    after = hooked(0.5) | {"steps": 500, "context": {"steps_per_execution": 8}}
+    assert not later(advice, **after).startswith("taken")

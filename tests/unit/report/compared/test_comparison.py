@@ -574,3 +574,48 @@ def test_of_compiling_the_whole_training_is_predicted_and_the_step_told_without_
     assert "a step 1" not in found.closing
     assert "without it a step takes 2 ms before and 2 ms after" in found.closing
     assert "Compiling" not in comparison_of(after, after).closing
+
+
+@pytest.mark.parametrize(
+    ("ending", "compared"), [("running", False), ("raised", False), ("done", True)]
+)
+def test_a_run_in_its_first_epoch_is_compared_as_no_whole_training(ending, compared):
+    cut_off = between_epochs() | {"ending": {"how": ending}}
+    cut_off["outside"] |= {"epoch_gaps": 0}
+    whole = comparison(AFTER | {"context": cut_off}, BEFORE | {"context": VALIDATES})
+    assert whole.whole_measured is compared
+    assert whole.headline.startswith("The whole training" if compared else "A step is")
+
+
+def test_two_that_are_in_their_first_epoch_are_compared_with_each_other():
+    cut_off = between_epochs() | {"ending": {"how": "running"}}
+    cut_off["outside"] |= {"epoch_gaps": 0}
+    both = {"context": cut_off}
+    assert comparison(AFTER | both, BEFORE | both).whole_measured
+
+
+def test_the_same_fit_twice_is_said_to_be_one():
+    first = diagnosis_of(summary(**BEFORE))
+    assert "Before and after are the same fit" in comparison_of(first, first).closing
+    assert "same fit" not in comparison(AFTER).closing
+
+
+def test_of_batches_of_different_sizes_the_table_says_what_its_parts_are_of():
+    def sized(examples: float) -> Diagnosis:
+        return diagnosis_of(summary(**BEFORE, context={"examples_per_step": examples}))
+
+    assert "The parts are those of a step, of 64 and 128 examples." in (
+        comparison_of(sized(64.0), sized(128.0)).closing
+    )
+    # One batch of a run that was cut off was smaller.
+    nearly = comparison_of(sized(128.0), sized(127.9))
+    assert nearly.timed == "a step"
+    assert "examples" not in nearly.closing
+
+
+def test_of_advice_that_is_measured_one_by_one_nothing_is_in_the_total():
+    found = comparison(AFTER)
+    advice = found.before.recommendations
+    single = replace(advice[0], id="larger-batch", alone=True, tried=True)
+    found = replace(found, before=replace(found.before, recommendations=(*advice, single)))
+    assert "Predicted for all recommendations together: " in found.closing
