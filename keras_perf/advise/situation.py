@@ -177,11 +177,8 @@ def _cpu_ms(summary: Summary) -> float:
 
 def _once_between_ms(summary: Summary) -> float:
     """See `StepModel.once_between_ms`."""
-    outside, steps = summary.facts.outside, summary.facts.steps_before_gaps
-    if outside is None or outside.usual_epoch_rest_s is None or not steps:
-        return 0.0
-    usual_s = outside.usual_epoch_rest_s * outside.epoch_gaps
-    return 1e3 * max(0.0, outside.epoch_rest_s - usual_s) / steps
+    outside, steps = summary.facts.outside, summary.facts.length.steps
+    return 1e3 * outside.once_between_s / steps if outside is not None and steps else 0.0
 
 
 def _waiting_share(summary: Summary) -> float:

@@ -25,6 +25,9 @@ RESEMBLING = 4.25
 one before by 0.6, as those of equal trainings did: (1 + 2 r) / (1 - r), where two of them have
 r = (2 · 0.6 + 0.6²) / 3 in common on average."""
 
+SAME_SIZE = 0.005
+"""Batches whose means differ by less were of one size."""
+
 CHANCE = 0.01
 """How often a change is above the upper bound, or below the lower one, by chance."""
 
@@ -87,6 +90,11 @@ def step_change(before: pd.DataFrame, after: pd.DataFrame, examples: float = 1.0
 def summary_change(before: Summary, after: Summary) -> Change:
     """The same of two runs with measured steps, per example where both know their batch size."""
     return step_change(before.intervals, after.intervals, examples_ratio(before, after))
+
+
+def of_one_size(before: Summary, after: Summary) -> bool:
+    """Batches of both have about as many examples; an epoch's last one may have fewer."""
+    return abs(examples_ratio(before, after) - 1) < SAME_SIZE
 
 
 def examples_ratio(before: Summary, after: Summary) -> float:

@@ -90,7 +90,7 @@ class Summary:
             return {}
         validation = self.facts.inference.get(VALIDATION)
         tuned = validation is not None and is_tuned(self.facts, validation)
-        return recorded.per_step_ms(steps, validation_tuned=tuned)
+        return recorded.per_step_ms(steps, self.facts.length.steps, validation_tuned=tuned)
 
     @property
     def whole_ms(self) -> float:

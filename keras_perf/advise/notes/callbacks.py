@@ -30,7 +30,9 @@ def _calls(
     situation: Situation, owner: str, name: str, found: EvaluateCalls | PredictCalls
 ) -> Iterator[str]:
     facts, model = situation.facts, situation.model
-    hook_ms, steps = _hook_ms(situation, owner), facts.steps_before_gaps
+    hook_ms, steps = _hook_ms(situation, owner), facts.length.steps
+    if ".on_epoch" in owner:
+        steps = facts.steps_before_gaps
     spent_ms = 1e3 * found.spent_s / steps if steps else 0.0
     if not hook_ms or spent_ms < NOTICED * model.training_ms:
         return

@@ -33,12 +33,15 @@ SLOW_ON_A_CPU = {
 
 WITHOUT_A_LAYER = (
     "Take what cannot be compiled out of the model",
-    "A layer that says that XLA cannot compile it, as Keras's random rotations, zooms, crops and "
-    "lookups do,",
-    "print([each.name for each in model.layers if not each.supports_jit])  # these\n"
-    "before = keras.Sequential([...])  # of them, which the model then does without\n"
-    "dataset = dataset.map(lambda x, y: (before(x, training=True), y), "
-    "num_parallel_calls=tf.data.AUTOTUNE)",
+    "run_eagerly=True, or a layer that XLA cannot compile, as Keras's random rotations, zooms and "
+    "crops,",
+    "# where it is a layer: those of which supports_jit is False, also in models inside\n"
+    "print([each.name for each in model.layers if not each.supports_jit])\n"
+    "def first(x, y):\n"
+    "    for layer in taken_out:  # of the model, which then does without them\n"
+    "        x = layer(x, training=True)\n"
+    "    return x, y\n"
+    "dataset = dataset.map(first, num_parallel_calls=tf.data.AUTOTUNE)",
 )
 """Title, what runs operations from Python, and code, where `jit_compile=True` changes nothing."""
 

@@ -62,20 +62,15 @@ def maps_in_parallel(facts: RunFacts, advice: Recommendation) -> bool | None:
 
 
 def filters_first(facts: RunFacts, _: Recommendation) -> bool | None:
-    """No filter stands behind a map; not known of a pipeline that nobody could read."""
-    if not facts.input.chains:
-        return None
+    """No filter stands behind a map; not known where one does: it may not be able to move."""
     kinds = [[stage.kind for stage in chain] for chain in facts.input.chains]
-    return not any("filter" in chain[chain.index("map") :] for chain in kinds if "map" in chain)
+    behind = any("filter" in chain[chain.index("map") :] for chain in kinds if "map" in chain)
+    return True if kinds and not behind else None
 
 
 def is_not_compiled(facts: RunFacts, _: Recommendation) -> bool:
     """XLA does not compile the train function."""
     return not facts.settings.jit_compile
-
-
-def is_not_shown(_: RunFacts, __: Recommendation) -> None:
-    """Nothing that is recorded tells."""
 
 
 def maps_batches(facts: RunFacts, _: Recommendation) -> bool | None:
@@ -235,7 +230,10 @@ def works_less(summary: Summary, advice: Recommendation) -> bool | None:
     if owner is None:
         # A trial alone advised it.
         return None
-    now_ms = summary.owners.get(owner, 0.0) * summary.facts.settings.steps_per_execution
+    settings = summary.facts.settings
+    # A loop does such work in so many steps, a hook is called once in an execution.
+    each = 1 if settings.in_a_loop else settings.steps_per_execution
+    now_ms = summary.owners.get(owner, 0.0) * each
     if advice.of == "whole":
         if outside is None or not outside.epoch_gaps:
             return None

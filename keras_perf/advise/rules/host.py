@@ -123,7 +123,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         ),
         action=rarer.action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every}
-        | {"each_ms": spent * steps_at_once},
+        | {"each_ms": spent * (1 if settings.in_a_loop else steps_at_once)},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.rules.followed import filters_first, is_not_compiled, is_not_shown
+from keras_perf.advise.rules.followed import filters_first, is_not_compiled
 from keras_perf.advise.rules.rule import Known, Rule
 
 ONLY_TRIED = (
@@ -12,6 +12,7 @@ ONLY_TRIED = (
             on="input",
             leaves="the work on the elements that are kept stays",
             followed=filters_first,
+            else_gone=True,
         ),
     ),
     Rule(
@@ -22,15 +23,10 @@ ONLY_TRIED = (
             followed=is_not_compiled,
         ),
     ),
-    *(
-        Rule(id, Known(tried_title=title, followed=is_not_shown))
-        for id, title in (
-            ("smaller-shuffle", ""),
-            ("intra-op-threads", "Give an operation fewer threads"),
-            ("inter-op-threads", "Run fewer operations at a time"),
-            ("one-inter-op-thread", "Run one operation at a time"),
-            ("disable-onednn", "Compute without oneDNN"),
-            ("enable-onednn", "Compute with oneDNN"),
-        )
-    ),
+    Rule("smaller-shuffle"),
+    Rule("intra-op-threads", Known(tried_title="Give an operation fewer threads")),
+    Rule("inter-op-threads", Known(tried_title="Run fewer operations at a time")),
+    Rule("one-inter-op-thread", Known(tried_title="Run one operation at a time")),
+    Rule("disable-onednn", Known(tried_title="Compute without oneDNN")),
+    Rule("enable-onednn", Known(tried_title="Compute with oneDNN")),
 )

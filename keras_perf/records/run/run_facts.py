@@ -169,7 +169,7 @@ class RunFacts:
     def steps_before_gaps(self) -> int:
         """Steps that an epoch's end follows, which share what lies between epochs; else all."""
         length, newest = self.length, self.outside.newest_gap_step if self.outside else None
-        if newest is None or length.first_step is None:
+        if newest is None or length.first_step is None or not length.epoch_steps:
             return length.steps
         before = newest - length.first_step
         return before if 0 < before < length.steps else length.steps

@@ -117,10 +117,11 @@ def _is_taken(advice: Recommendation, given: list[Recommendation], after: Diagno
 
 def _could_not_be(advice: Recommendation, later: Diagnosis) -> bool:
     """That it is not given again tells nothing: what it rests on the later run does not have."""
-    if advice.of == "whole" and in_first_epoch(later.summary.facts):
+    facts, of_epochs = later.summary.facts, known_of(advice.id).on != "compiling"
+    if advice.of == "whole" and of_epochs and in_first_epoch(facts):
         return True
     # Some advice only a trial gives.
-    return advice.tried and not any(each.tried for each in later.recommendations)
+    return advice.tried and facts.advice_trials is None
 
 
 def _subject(advice: Recommendation, given_in: Diagnosis) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from keras_perf.analyse.change import Change, examples_ratio, summary_change
+from keras_perf.analyse.change import Change, examples_ratio, of_one_size, summary_change
 from keras_perf.analyse.of_intervals.resampling import speedup_interval
 from keras_perf.report.compared.advice_in_comparison import (
     WHOLE,
@@ -25,7 +25,6 @@ from keras_perf.report.compared.differing_settings import (
 from keras_perf.report.compared.first_pass_in_comparison import steps_alike
 from keras_perf.report.compared.saved_parts import of_steps, parts_table, saved_parts
 from keras_perf.report.compared.whole_in_comparison import (
-    ABOUT_THE_SAME,
     about_the_whole,
     both_know_the_whole,
     of_the_same,
@@ -75,8 +74,8 @@ class Comparison(Told):
     @property
     def timed(self) -> str:
         """What `change` is of: `a step`, or `an example` where batches differ in size."""
-        ratio = examples_ratio(self.before.summary, self.after.summary)
-        return "a step" if abs(ratio - 1) < ABOUT_THE_SAME else "an example"
+        same = of_one_size(self.before.summary, self.after.summary)
+        return "a step" if same else "an example"
 
     def to_frame(self) -> pd.DataFrame:
         """A row a part: `part`, `before_ms`, `after_ms`, `saved_ms`, `low`, `high`, per step.
@@ -152,7 +151,7 @@ class Comparison(Told):
         """A row a recommendation of `before`.
 
         Columns: `id`, `title`, `taken` (`after` no longer gives it, or shows the number that was
-        advised; None where `after` is inconclusive), `predicted` (alone, or once those above are
+        advised; None where `after` cannot show it), `predicted` (alone, or once those above are
         done), `tried` (`predicted` was measured on trial), `of` (`step` or `whole`), `measured`
         (of everything that changed).
         """

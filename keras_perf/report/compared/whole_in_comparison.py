@@ -54,7 +54,9 @@ def both_know_the_whole(before: Summary, after: Summary) -> bool:
 def in_first_epoch(facts: RunFacts) -> bool:
     """It was cut off there, or still runs: nothing that lies between epochs came."""
     done = facts.ending is not None and facts.ending.how is How.DONE
-    return not done and (facts.outside is None or not facts.outside.epoch_gaps)
+    if done or facts.settings.in_a_loop:
+        return False
+    return facts.outside is None or not facts.outside.epoch_gaps
 
 
 def whole_speedup(before: Summary, after: Summary) -> float:

@@ -78,8 +78,11 @@ def test_predictions_are_of_the_same(compile_ms, shapes_differ):
     ("newest", "steps"), [(None, 1000), (0, 1000), (50, 1000), (550, 500), (1050, 1000)]
 )
 def test_what_lies_between_epochs_is_shared_by_steps_that_an_epochs_end_follows(newest, steps):
-    context = between_epochs(2.0)
-    context["outside"] |= {"newest_gap_step": newest}
-    # 2 s of validation in 1000 steps, or in those before the newest gap.
+    context = between_epochs(2.0, rest=3.0) | {"epoch_steps": 100}
+    context["outside"] |= {"newest_gap_step": newest, "usual_epoch_rest_s": 0.4}
+    # 2 s of validation and 2 of the rest in 1000 steps, or in those before the newest gap; a second
+    # of the rest came once. A loop's gaps come whenever it evaluates.
     found = summary(compute=10.0, context=context)
-    assert training_ms(found) == pytest.approx(10 + 2000 / steps)
+    assert training_ms(found) == pytest.approx(10 + 4000 / steps + 1)
+    of_a_loop = summary(compute=10.0, context=context | {"epoch_steps": None, "driver": "loop"})
+    assert training_ms(of_a_loop) == pytest.approx(15.0)

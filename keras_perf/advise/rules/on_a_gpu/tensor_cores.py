@@ -73,6 +73,7 @@ def _odd_sizes(facts: RunFacts) -> tuple[list[int], list[int]]:
     classes = {width for width in settings.output_widths if width < MOST_CLASSES}
     inner = set(settings.layer_widths) - classes
     batch = (facts.length.examples_per_step or 0.0) / settings.replicas
+    batch /= max(1.0, settings.fetches_per_step)
     is_odd = batch >= 8 and batch % 8 == int(batch % 8) != 0
     widths = sorted(width for width in inner if width >= 8 and width % 8)
     return widths, [int(batch)] if is_odd else []

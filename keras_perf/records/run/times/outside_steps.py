@@ -53,21 +53,34 @@ class OutsideSteps:
         usual_s = self.usual_epoch_rest_s * self.epoch_gaps
         return self.epoch_gaps > 1 and usual_s > self.epoch_rest_s / 2
 
-    def per_step_ms(self, steps: int, *, validation_tuned: bool) -> dict[str, float]:
-        """What lies between epochs, in milliseconds per step of so many.
+    @property
+    def once_between_s(self) -> float:
+        """Of the rest between epochs, what the longest has beyond the usual ones."""
+        if self.usual_epoch_rest_s is None:
+            return 0.0
+        return max(0.0, self.epoch_rest_s - self.usual_epoch_rest_s * self.epoch_gaps)
+
+    def per_step_ms(
+        self, steps: int, all_steps: int, *, validation_tuned: bool
+    ) -> dict[str, float]:
+        """What lies between epochs, in milliseconds per step.
 
         Arguments:
-            steps: of the training.
+            steps: that an epoch's end follows, which share what comes back.
+            all_steps: of the training, which share what comes once.
             validation_tuned: tf.data tunes its pipeline, so that the end of its iterator may wait.
         """
         usual_s = min(self.usual_validation_s * self.validations, self.validation_s)
         ends_s = (self.usual_validation_end_s or 0.0) * self.validations * validation_tuned
         ends_s = min(ends_s, self.epoch_rest_s)
-        seconds = {
-            "validation": usual_s,
-            "validation_tracing": max(0.0, self.validation_s - usual_s),
-            "epoch_callbacks": sum(self.epoch_callbacks_s.values()),
-            "validation_ends": ends_s,
-            "epoch_rest": self.epoch_rest_s - ends_s,
+        tracing_ms = 1e3 * max(0.0, self.validation_s - usual_s) / all_steps
+        once_s = self.once_between_s
+        rest_ms = 1e3 * (self.epoch_rest_s - once_s) / steps + 1e3 * once_s / all_steps
+        ends_ms = min(1e3 * ends_s / steps, rest_ms)
+        return {
+            "validation": 1e3 * usual_s / steps,
+            "validation_tracing": tracing_ms,
+            "epoch_callbacks": 1e3 * sum(self.epoch_callbacks_s.values()) / steps,
+            "validation_ends": ends_ms,
+            "epoch_rest": rest_ms - ends_ms,
         }
-        return {name: 1e3 * spent / steps for name, spent in seconds.items()}

@@ -246,7 +246,7 @@ def test_a_short_run_shows_by_its_settings_what_was_followed(advice, after, told
         (
             "filter-before-map",
             {"dataset": {"chains": [[{"kind": "map"}, {"kind": "filter"}]]}},
-            "not taken, nor",
+            "unknown",
         ),
         # Of no rule's advice a run without trials tells that it is no longer given.
         ("multiples-of-8", {}, "unknown"),
