@@ -27,6 +27,7 @@ from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
+from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_calls.calling_list import calling_list
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
@@ -175,7 +176,8 @@ class OnJax:
 
         def watch(*given: Any) -> JaxEvaluation:
             found = JaxEvaluation(*given)
-            found.raised = lambda error: self._raised(error)
+            # What a hook evaluates may raise what the hook catches.
+            found.raised = lambda error: calling_hook() is None and self._raised(error)
             return found
 
         return Validations(model, told, clock, watch)

@@ -146,6 +146,9 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         room = self._trials.room(self._times, plan.steps, self.limit, self.max_execution_s)
         if room is None:
             return
+        if self._times.lengths and not self._times.measured:
+            self._refuse(WhyNoSteps.RAISED.of())
+            return
         self._refusal = self._queue.fill(room, self._times, self._chosen_so_far)
         if self._refusal is not None:
             # The first executions alone may have been disturbed.

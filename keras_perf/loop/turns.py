@@ -123,8 +123,8 @@ class Call:
             return
         self._turns.give()
         try:
-            self._turns.called(error)
             self._end(plan, kind, error, trace)
+            self._turns.called(error)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)
 

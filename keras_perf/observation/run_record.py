@@ -13,6 +13,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observation.shown_lines import show
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
+from keras_perf.observers.closing_elsewhere import reading_own_run
 from keras_perf.records.reasons.why_not_known import WhyNotKnown
 from keras_perf.records.run.ending import Ending, How
 from keras_perf.records.run.inference import VALIDATION, Inference
@@ -148,7 +149,8 @@ class Recording:
             self.flush_now()
         for log_dir in self._diagnosed if diagnoses else ():
             if not self._writers[log_dir].lost:
-                diagnosis = unwarned(self._diagnosis, step, log_dir)
+                with reading_own_run():
+                    diagnosis = unwarned(self._diagnosis, step, log_dir)
                 self._writers[log_dir].text(step, "perf/diagnosis", diagnosis.to_markdown())
                 picture = self.ask("summary_picture", partial(summary_picture, diagnosis))
                 if picture is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from keras_perf.files.any_path import AnyPath, size_and_time
-from keras_perf.observers.closing_elsewhere import wait_for_those_closing
+from keras_perf.observers.closing_elsewhere import PATIENCE_S, wait_for_those_closing
 from keras_perf.read.event_files import NoRunError, first_events, logged_between, run_files
 from keras_perf.read.file_content import FileContent, content_of
 from keras_perf.read.left_out import warn_left_out
@@ -129,7 +129,7 @@ def fits_of(
     Raises:
         NoRunError: there is none that can be read.
     """
-    wait_for_those_closing()
+    wait_for_those_closing(PATIENCE_S)
     found: dict[str, list[Fit]] = {}
     refused = []
     for run, paths in run_files(log_dir, nearest=nearest).items():

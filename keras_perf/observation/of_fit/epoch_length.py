@@ -39,6 +39,8 @@ class EpochLength:
         if steps_per_execution == 1:
             return 0
         expected, asked = steps, self._asked
+        if asked.whole_executions and not asked.may_run_out:
+            return 0
         if asked.epoch_steps is not None and not asked.whole_executions:
             expected = asked.epoch_steps
         elif self._iterations is not None and counts_every_step(self._model.optimizer):

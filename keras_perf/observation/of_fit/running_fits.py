@@ -55,13 +55,13 @@ def join(
             _tell_of_fit_inside(outer)
             return None
     if joined is not None:
-        if callbacks is not None and joined.is_of(callbacks):
+        if callbacks is not None and joined.is_of(callbacks) and not joined.closed:
             # The listener is in the list twice.
             return joined
         # Of a training that raised, and was not told of its end yet.
         joined.close(aborted=True, ending=ended_by(None))
     current = _running.get(model)
-    if current is not None and not current.is_of(callbacks):
+    if current is not None and (current.closed or not current.is_of(callbacks)):
         current.close(aborted=True, ending=ended_by(None))
         current = None
     if current is None:

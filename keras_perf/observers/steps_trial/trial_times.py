@@ -91,6 +91,11 @@ class TrialTimes:
         self._longer.setdefault(steps, []).append(self._newest)
 
     @property
+    def measured(self) -> bool:
+        """Some longer executions are more than run-ups, and more than one of their length."""
+        return bool(self._measured())
+
+    @property
     def lengths(self) -> tuple[int, ...]:
         """Steps of the longer executions, in the order in which they were tried first."""
         return tuple(self._longer)

@@ -70,6 +70,7 @@ class WhyNoSteps(Words):
         "no call may run more steps than it does; execution(iterator, steps, left=...) tells how "
         "many it may, of a function that takes their number as a tensor and fetches each batch"
     )
+    RAISED = "longer executions raised, and none was measured twice"
     LONG_TRACING = (
         "the first execution took {first_s:.0f} s to trace and compile; to optimise "
         "another function would not pay in the steps that are left"

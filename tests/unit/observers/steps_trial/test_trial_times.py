@@ -79,3 +79,17 @@ def test_what_takes_the_machine_for_a_while_makes_no_execution_cheaper():
 
 def test_what_takes_the_machine_for_a_while_hides_nothing():
     assert drifting([3, 6, 3, 6], 8).surely_cheaper(1)
+
+
+def test_a_run_up_that_raised_makes_no_other_one_count():
+    times = TrialTimes()
+    # Of each pair the first runs up; that of the second has raised, and left nothing.
+    for pair in ((900, 40), (41,), (80, 42), (81, 43)):
+        times.add([executed(1, 5)] * 4)
+        times.add([executed(8, ms, Kind.TRIAL) for ms in pair])
+    assert times.samples(1)[8] == [40, 42, 43]
+    assert times.measured
+    raised = TrialTimes()
+    for ms in (900, 40, 41):
+        raised.add([executed(1, 5), executed(8, ms, Kind.TRIAL)])
+    assert not raised.measured
