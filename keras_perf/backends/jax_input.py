@@ -53,6 +53,7 @@ class TimedIterator:
         reads = 1 < count <= ALL_TIMED or not count % THEN_EACH
         computed = self._computed() if reads else 0
         begin = self._now()
+        self._timeline.fetching = True
         if jax_door.captures():
             with jax.profiler.TraceAnnotation(NEXT_BATCH):
                 batch = next(self.source)

@@ -50,6 +50,7 @@ class OverlappingTimeline(Timeline):
             less the wait for batches; the device may have begun meanwhile.
         called_steps: their steps.
         fetches_once: all batches of an execution come in one fetch.
+        fetching: a batch is being made in the thread that trains; what is compiled is for that.
     """
 
     _new_row = _Row
@@ -64,7 +65,7 @@ class OverlappingTimeline(Timeline):
         self.called_late_ns: Counter[str] = Counter()
         self.calls_ns = self.called_steps = 0
         self._counting = threading.Lock()
-        self.fetches_once = False
+        self.fetches_once = self.fetching = False
 
     @property
     def newest(self) -> Row | None:
@@ -75,7 +76,7 @@ class OverlappingTimeline(Timeline):
         """As `Timeline.begin`; its end is told by the number of its last batch in the epoch."""
         super().begin(entry, now, step, steps, kind)
         self._compiled_outside.clear()
-        self._thread = threading.get_ident()
+        self._thread, self.fetching = threading.get_ident(), False
         if not self._batches:
             self._awaited.clear()
         self._batches += steps
@@ -85,11 +86,14 @@ class OverlappingTimeline(Timeline):
 
     def fetched(self, begin: int, end: int) -> None:
         """The call waited for its batch."""
+        self.fetching = False
         if isinstance(self._row, _Row):
             self._row.fetches.append((begin, end))
 
     def compiled(self, begin: int, end: int, *, ends: bool = True) -> None:
         """Something was compiled; it counts in the train function's call and between epochs.
+
+        Within a fetch it is a part of that: code that makes batches may use JAX's operations.
 
         Arguments:
             begin: when that began.
@@ -97,7 +101,7 @@ class OverlappingTimeline(Timeline):
             ends: the compilation is over with it; what came before it is counted with it.
         """
         row = self._row
-        if threading.get_ident() != self._thread:
+        if self.fetching or threading.get_ident() != self._thread:
             return
         if not isinstance(row, _Row) or row.returned:
             self._compiled_outside.append((begin, end))
@@ -127,6 +131,7 @@ class OverlappingTimeline(Timeline):
 
     def discard(self) -> None:
         """The execution raised, or found no data: it never was."""
+        self.fetching = False
         if self._row is not None:
             self._awaited.pop(self._batches - 1, None)
         super().discard()

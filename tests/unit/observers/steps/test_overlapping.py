@@ -248,3 +248,28 @@ def test_a_pause_of_the_collector_counts_as_far_as_the_device_has_nothing_to_do(
     timeline.ready(20 * MS, 1)
     timeline.flush()
     assert [each.collector_ns for each in timeline.take()] == [2 * MS, 0]
+
+
+def test_what_is_compiled_to_make_a_batch_is_waited_for():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.STEADY)
+    timeline.fetching = True
+    timeline.compiled(1 * MS, 6 * MS)
+    timeline.fetched(0, 7 * MS)
+    timeline.compiled(8 * MS, 10 * MS)
+    timeline.returned(11 * MS)
+    timeline.ready(12 * MS, 0)
+    timeline.flush()
+    [execution] = timeline.take()
+    assert timeline.compilations == 1
+    assert (execution.compile_ns, execution.input_wait_ns) == (2 * MS, 7 * MS)
+
+
+def test_a_fetch_that_finds_no_batch_is_over():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.STEADY)
+    timeline.fetching = True
+    timeline.discard()
+    timeline.begin(5 * MS, 5 * MS, 0, 1, Kind.STEADY)
+    timeline.compiled(6 * MS, 8 * MS)
+    assert timeline.compilations == 1
