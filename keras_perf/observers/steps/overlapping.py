@@ -45,6 +45,7 @@ class OverlappingTimeline(Timeline):
 
     Attributes:
         compilations: what was compiled in calls of the train function.
+        compiled_in_fetches_ns: what compiling took while batches were made.
         called_late_ns: by `Class.hook`, what it took in threads that do not train.
         calls_ns: what calls of steady executions took while the device had nothing else to do,
             less the wait for batches; the device may have begun meanwhile.
@@ -60,7 +61,7 @@ class OverlappingTimeline(Timeline):
         self._thread = threading.get_ident()
         self._batches = self._at_once = 0
         self._awaited: dict[int, Row] = {}
-        self._done = self.compilations = 0
+        self._done = self.compilations = self.compiled_in_fetches_ns = 0
         self._compiled_outside: list[Span] = []
         self.called_late_ns: Counter[str] = Counter()
         self.calls_ns = self.called_steps = 0
@@ -101,7 +102,10 @@ class OverlappingTimeline(Timeline):
             ends: the compilation is over with it; what came before it is counted with it.
         """
         row = self._row
-        if self.fetching or threading.get_ident() != self._thread:
+        if threading.get_ident() != self._thread:
+            return
+        if self.fetching:
+            self.compiled_in_fetches_ns += end - begin
             return
         if not isinstance(row, _Row) or row.returned:
             self._compiled_outside.append((begin, end))

@@ -18,9 +18,19 @@ WHAT_HELPS = (
 )
 
 
+COMPILES = 0.05
+"""Of a step's time, what is compiled to make its batch is worth a sentence from here on."""
+
+
 def making_notes(run: Diagnosed) -> Iterator[str]:
-    """A sentence or two, where nothing is advised on the input."""
+    """On what it compiles, and a sentence or two where nothing is advised on the input."""
     situation, known = run.situation, run.facts.input
+    if known.fetch_compiling_ms > COMPILES * run.summary.step_ms:
+        yield (
+            f"For {in_ms(known.fetch_compiling_ms)} of each batch JAX compiled what your code "
+            "makes it with: jax.numpy, keras.ops and layers are compiled for each new shape, "
+            "NumPy is not."
+        )
     if known.input_kind not in KERAS_INPUT or input_is_advised(run.advised):
         return
     if run.verdict == "input-bound" and workers_compute(situation):

@@ -261,7 +261,7 @@ def test_what_is_compiled_to_make_a_batch_is_waited_for():
     timeline.ready(12 * MS, 0)
     timeline.flush()
     [execution] = timeline.take()
-    assert timeline.compilations == 1
+    assert (timeline.compilations, timeline.compiled_in_fetches_ns) == (1, 5 * MS)
     assert (execution.compile_ns, execution.input_wait_ns) == (2 * MS, 7 * MS)
 
 
