@@ -49,6 +49,7 @@ class Place:
         whole: several datasets come together, and all that comes of them is the same in every pass.
         made_by: Keras's function that made all of it, with its batches, which are the same in every
             pass but for the order.
+        again: a cache in front of it keeps what it is made of.
     """
 
     written: WrittenStage | None
@@ -58,6 +59,7 @@ class Place:
     steps: float
     whole: bool = False
     made_by: str = ""
+    again: bool = False
 
     @property
     def call(self) -> str:
@@ -104,9 +106,9 @@ def best_place(facts: RunFacts) -> Place | None:
     written, after = found
     in_keras = any(s.made_by for chain in chains for s in chain if written in (s, None))
     # Nobody can write a cache into a function of Keras's.
-    if in_keras or _taken_of(written, chains[0] if chains else ()):
+    if in_keras or taken_of(written, chains[0] if chains else ()):
         return None
-    saved = [name for name in names[: names.index(after.name) + 1] if not _mixes(name)]
+    saved = [name for name in names[: names.index(after.name) + 1] if not mixes(name)]
     of_pass = _repeated_steps(chains, paces)
     if of_pass is not None:
         steps = of_pass
@@ -128,7 +130,7 @@ def _repeats(chains: tuple[Chain, ...]) -> int:
     return sum(stage.kind == "repeat" for chain in chains for stage in chain)
 
 
-def _taken_of(written: WrittenStage | None, chain: Chain) -> bool:
+def taken_of(written: WrittenStage | None, chain: Chain) -> bool:
     """What this stage makes, or several datasets together, is not all read, and not repeated."""
     behind = dropwhile(lambda stage: written not in (None, stage), chain)
     once = takewhile(lambda stage: stage.kind != "repeat", behind)
@@ -236,10 +238,11 @@ def gone_into_a_shuffle(facts: RunFacts) -> WrittenStage | None:
     chain, paces = facts.input.chains[0] if len(facts.input.chains) == 1 else (), stage_paces(facts)
     before = tuple(takewhile(lambda stage: stage.kind != "shuffle", chain))
     made = same_in_every_pass(before)
-    if not made or "cache" in facts.input.kinds or not paces or _taken_of(made[-1], before):
+    if not made or "cache" in facts.input.kinds or not paces or taken_of(made[-1], before):
         return None
     return None if any(runs_as(made[-1].kind, pace.name) for pace in paces) else made[-1]
 
 
-def _mixes(name: str) -> bool:
+def mixes(name: str) -> bool:
+    """A running stage that gives examples in another order, or again."""
     return "Shuffle" in name or "Repeat" in name

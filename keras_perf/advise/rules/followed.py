@@ -31,8 +31,13 @@ def prefetches(facts: RunFacts, _: Recommendation) -> bool | None:
     return _has_stage(facts, "Prefetch") if facts.input.stages else None
 
 
-def is_cached(facts: RunFacts, _: Recommendation) -> bool:
-    """A cache runs, or is written: tf.data does not show one that is before a shuffle."""
+def is_cached(facts: RunFacts, advice: Recommendation) -> bool | None:
+    """A cache runs, or is written: tf.data does not show one that is before a shuffle.
+
+    Where another one was there already, this shows nothing.
+    """
+    if advice.evidence.get("again"):
+        return None
     return _has_stage(facts, *CACHES) or "cache" in facts.input.kinds
 
 

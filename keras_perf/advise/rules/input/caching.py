@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keras_perf.advise.as_written import batch_size, lambdas_in, where
+from keras_perf.advise.cache_behind_cache import place_behind_a_cache
 from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, Place, best_place
 from keras_perf.advise.python_threads import about_quickest
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -29,11 +30,12 @@ a step in epochs of 30 steps."""
     keeps=True,
     tried_title="Keep what is the same in every pass",
     followed=is_cached,
+    else_gone=True,
 )
 def cache(situation: Situation) -> Recommendation | None:
     """Every pass through the data does the same preparation again."""
     facts, model = situation.facts, situation.model
-    place = best_place(facts)
+    place = best_place(facts) or place_behind_a_cache(facts)
     if place is None or not situation.own_dataset:
         return None
     if place.passes is None or place.passes < FEWEST_PASSES:
@@ -66,7 +68,8 @@ def cache(situation: Situation) -> Recommendation | None:
 
     # What a shuffle and batches take is little, and a reader looks for the sum of the table.
     saved_ms = sum(situation.paces[name] for name in place.saved)
-    named = f"Stages up to {place.after.name}" if not place.whole else "All stages"
+    behind = "behind the cache() " if place.again else ""
+    named = f"Stages {behind}up to {place.after.name}" if not place.whole else "All stages"
     told_ms = situation.able_ms if place.whole else saved_ms
     python = ""
     if situation.runs_python and not place.made_by:
@@ -85,7 +88,8 @@ def cache(situation: Situation) -> Recommendation | None:
             f"{python}{where(place.written)}"
         ),
         action=_action(place, facts),
-        evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib},
+        evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib}
+        | ({"again": True} if place.again else {}),
     )
 
 
@@ -107,6 +111,8 @@ def _action(place: Place, facts: RunFacts) -> str:
     if place.whole:
         given = "the loop reads" if facts.settings.in_a_loop else "fit is given"
         about = f"as {given} it: nothing in it is shuffled or drawn at random"
+    if place.again:
+        about += ", in place of the cache() in front of it"
     return f"{lambdas_in(place.written)}dataset = {place.call}.cache()  # {about}"
 
 

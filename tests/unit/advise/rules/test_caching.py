@@ -378,3 +378,40 @@ def test_a_cache_that_is_written_is_followed_though_tf_data_does_not_show_it(kin
     advice = cached([SLICES, DECODE], [stage("Map", 5.0, bytes_per_batch=MIB)])
     later = {"dataset": {"chains": [[SLICES, {"kind": kind}, SHUFFLE]]}}
     assert known_of(advice.id).followed(facts_of(later), advice) is followed
+
+
+def behind(*stages: dict[str, Any], **context: Any) -> Recommendation | None:
+    """Of a pipeline that caches what it reads, and maps it in each pass."""
+    running = [stage("MemoryCache", 0.2), stage("Map", 5.0, bytes_per_batch=MIB)]
+    running += [stage("Shuffle", 0.1), stage("Batch", 0.5)]
+    return cached([SLICES, DECODE, {"kind": "cache"}, *stages], running, **context)
+
+
+RESIZE = {"kind": "map", "function": "resize"}
+
+
+def test_what_a_map_makes_of_what_a_cache_keeps_is_kept_in_its_place():
+    advice = behind(RESIZE, SHUFFLE, BATCH)
+    assert advice.action.startswith("dataset = dataset.map(resize).cache()")
+    assert advice.action.endswith(", in place of the cache() in front of it")
+    assert advice.evidence["saved_ms"] == pytest.approx(5.0)
+    assert advice.reason.startswith("Stages behind the cache() up to Map")
+    # That a cache is there does not show that it was followed.
+    assert (
+        known_of("cache").followed(facts_of({"stages": [stage("MemoryCache", 1.0)]}), advice)
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        (RESIZE | {"random": True}, SHUFFLE, BATCH),
+        (SHUFFLE, BATCH),
+        (RESIZE, {"kind": "repeat"}, BATCH),
+        (RESIZE, {"kind": "take"}, BATCH),
+    ],
+    ids=["random", "nothing", "repeated", "a part"],
+)
+def test_behind_a_cache_is_kept_only_what_is_the_same_in_every_pass(stages):
+    assert behind(*stages) is None
