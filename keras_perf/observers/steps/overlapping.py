@@ -192,9 +192,6 @@ class OverlappingTimeline(Timeline):
         hooks = [(owner, _lasting(_within([(b, e)], ready, end))) for owner, b, e in row.hooks]
         compiled = _lasting(_merged(_within(row.compiles, begin, ready))) if row.compiles else 0
         waited = _lasting(_within(row.fetches, begin, ready))
-        # While the device is at work a pause delays nothing.
-        paused = [(begin, returned), (ready, end)] if row.pauses else []
-        collected = sum(_lasting(_within(row.pauses, *idle)) for idle in paused)
         if found.kind is Kind.STEADY:
             self.calls_ns += returned - begin - _lasting(_within(row.fetches, begin, returned))
             self.called_steps += found.steps
@@ -207,7 +204,7 @@ class OverlappingTimeline(Timeline):
             ready,
             end,
             tuple(hook for hook in hooks if hook[1]),
-            collected,
+            found.collector_ns,
             compiled or None,
             waited if self._at_once == 1 or self.fetches_once else None,
         )

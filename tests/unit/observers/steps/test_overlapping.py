@@ -234,22 +234,6 @@ def test_a_splitter_takes_the_wait_from_executions_that_were_timed():
     assert splitter.waits == {0: 1 * MS, 1: 4 * MS, 2: 1 * MS}
 
 
-def test_a_pause_of_the_collector_counts_as_far_as_the_device_has_nothing_to_do():
-    timeline = OverlappingTimeline()
-    # Called from 0 to 3, computed until 12; the next one is called from 13 to 15.
-    timeline.begin(0, 0, 0, 1, Kind.STEADY)
-    timeline.collected(1 * MS, 2 * MS)
-    timeline.returned(3 * MS)
-    timeline.collected(5 * MS, 9 * MS)
-    timeline.collected(10 * MS, 13 * MS)
-    timeline.ready(12 * MS, 0)
-    timeline.begin(13 * MS, 13 * MS, 1, 1, Kind.STEADY)
-    timeline.returned(15 * MS)
-    timeline.ready(20 * MS, 1)
-    timeline.flush()
-    assert [each.collector_ns for each in timeline.take()] == [2 * MS, 0]
-
-
 def test_what_is_compiled_to_make_a_batch_is_waited_for():
     timeline = OverlappingTimeline()
     timeline.begin(0, 0, 0, 1, Kind.STEADY)
