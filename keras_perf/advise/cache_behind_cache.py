@@ -16,6 +16,9 @@ def place_behind_a_cache(facts: RunFacts) -> Place | None:
     """
     length, paces = facts.length, stage_paces(facts)
     caches = [place for place, pace in enumerate(paces) if "Cache" in pace.name]
+    if any(pace.name.startswith("FileCache") for pace in paces):
+        # One that is put elsewhere reads what the files have.
+        return None
     if len(facts.input.chains) != 1 or "cache" not in facts.input.kinds or not caches:
         return None
     if facts.input.hidden or not length.epoch_steps or length.ends_by_steps:
@@ -24,7 +27,8 @@ def place_behind_a_cache(facts: RunFacts) -> Place | None:
     kinds = [stage.kind for stage in chain]
     behind = chain[len(kinds) - kinds[::-1].index("cache") :]
     same = [each for each in same_in_every_pass(chain) if any(each is stage for stage in behind)]
-    if not same or "repeat" in kinds or same[-1].made_by or taken_of(same[-1], chain):
+    if not same or "repeat" in kinds or same[-1].source is None or taken_of(same[-1], chain):
+        # A function of no source is a library's.
         return None
     after = running(same[-1], behind, paces[caches[-1] + 1 :])
     if after is None:

@@ -133,12 +133,9 @@ class OnJax:
             "shapes_differ": lambda: batches.shapes_differ,
             "rows_differ": lambda: batches.rows_differ,
             "fetch_cpu_ms": lambda: batches.fetch_cpu_ms,
-            "fetch_compiling_ms": self._fetch_compiling_ms,
+            "fetch_compiling_s": lambda: self.timeline.compiled_in_fetches_ns / 1e9,
             "fetched_mib": lambda: batches.mean_mib,
         }
-
-    def _fetch_compiling_ms(self) -> float:
-        return self.timeline.compiled_in_fetches_ns / 1e6 / max(1, self._stand_in.batches.fetched)
 
     def _call_ms(self) -> float | None:
         steps = self.timeline.called_steps

@@ -43,7 +43,7 @@ def naming_refills(summary: Summary, advice: Sequence[Recommendation]) -> list[R
         return named
     ids = shortening(summary.facts)
     for place, each in enumerate(advice):
-        if each.id in ids and "refill_ms" not in each.evidence:
+        if each.id in ids and each.evidence.keys().isdisjoint(("refill_ms", "again")):
             told = (
                 " It also shortens refilling the shuffle's buffer: "
                 f"{counted(refills.count, 'epoch')} began by waiting {in_ms(refills.each_ms)} for "

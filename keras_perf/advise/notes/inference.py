@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from keras_perf.advise.as_written import at, function_of, written_in
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.stage_order import made_and_left_out
+from keras_perf.advise.rules.followed import sequential_maps
 from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
@@ -144,7 +145,9 @@ def _as_the_user_calls_it(
 
 def _remedy(found: Inference) -> str:
     if found.dataset is not None:
-        changes = "; ".join(_changes(found.dataset, found.calls))
+        # One whose function keeps no state tf.data may run in parallel by itself.
+        sequential = not found.stages or sequential_maps(found.stages) > 0
+        changes = "; ".join(_changes(found.dataset, found.calls, sequential=sequential))
         return f"Change its dataset: {changes}." if changes else _LESS_WORK
     if found.input_kind == "PyDataset":
         return "Give its PyDataset workers=… and max_queue_size=…."
@@ -154,14 +157,15 @@ def _remedy(found: Inference) -> str:
 _LESS_WORK = "Less work for each example, or examples prepared once and stored, would help."
 
 
-def _changes(dataset: WrittenPipeline, calls: int) -> Iterator[str]:
+def _changes(dataset: WrittenPipeline, calls: int, *, sequential: bool) -> Iterator[str]:
     for stage in dataset.stages:
-        if stage.kind == "map" and not stage.parallel:
+        if sequential and stage.kind == "map" and not (stage.parallel or stage.made_by):
             name = function_of(stage, "your_function")
             place = "" if stage.function else at(stage.source)
             yield f"map({name}, num_parallel_calls=tf.data.AUTOTUNE){place}"
     kinds = {stage.kind for stage in dataset.stages}
-    if calls > 1 and "cache" not in kinds and not any(stage.random for stage in dataset.stages):
+    kept = kinds.isdisjoint(("cache", "take")) and "map" in kinds
+    if calls > 1 and kept and not any(stage.random for stage in dataset.stages):
         yield "cache() after its last map, if memory suffices, computes it once"
     ends = {chain[-1].kind for chain in dataset.chains}
     if "prefetch" not in ends and not dataset.prefetch_added:
@@ -199,7 +203,8 @@ def _overhead(who: str, found: Inference, facts: RunFacts) -> Iterator[str]:
     )
     if facts.settings.several_in_fit:
         shares, do = "", "share it"
-    larger = f"larger batches (validation_batch_size=…, batch_size=…) {do}"
+    sizes = "validation_batch_size=…, batch_size=…" if found.input_kind == "arrays" else "batch(…)"
+    larger = f"larger batches ({sizes}) {do}"
     if found.batch_size is not None:
         larger = f"batches are of {found.batch_size} examples; {larger}"
     yield (

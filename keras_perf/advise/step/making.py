@@ -12,6 +12,9 @@ HARDLY = 0.045
 """Waiting for less than this share of a step is not worth its removal: that makes it less than 5%
 faster."""
 
+COMPILES = 0.05
+"""Of a step's time, what is compiled to make its batch is worth a sentence from here on."""
+
 
 def made_in_threads(facts: RunFacts) -> bool:
     """Threads of this process, which Python code has started, make the batches."""
@@ -89,3 +92,10 @@ def _in_use(summary: Summary) -> float:
     """Share of the cores' time that anybody uses."""
     own_pct = used_pct(summary) / summary.facts.machine.cores
     return summary.sensors.get("host/cpu_pct", own_pct) / 100
+
+
+def compiled_in_fetches_ms(summary: Summary) -> float:
+    """For how long of each step JAX compiled to make batches; 0 where that is not noticeable."""
+    steps, step_ms = summary.after_warmup, summary.step_ms
+    spent_ms = 1e3 * summary.facts.input.fetch_compiling_s / steps if steps else 0.0
+    return spent_ms if spent_ms > COMPILES * step_ms else 0.0

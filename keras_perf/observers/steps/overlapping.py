@@ -45,7 +45,7 @@ class OverlappingTimeline(Timeline):
 
     Attributes:
         compilations: what was compiled in calls of the train function.
-        compiled_in_fetches_ns: what compiling took while batches were made.
+        compiled_in_fetches_ns: what compiling took while batches were made, after the warm-up.
         called_late_ns: by `Class.hook`, what it took in threads that do not train.
         calls_ns: what calls of steady executions took while the device had nothing else to do,
             less the wait for batches; the device may have begun meanwhile.
@@ -91,6 +91,11 @@ class OverlappingTimeline(Timeline):
         if isinstance(self._row, _Row):
             self._row.fetches.append((begin, end))
 
+    def returned(self, now: int, own_ns: int = 0) -> None:
+        """As `Timeline.returned`; a fetch that found no batch, of several in a call, is over."""
+        self.fetching = False
+        super().returned(now, own_ns)
+
     def compiled(self, begin: int, end: int, *, ends: bool = True) -> None:
         """Something was compiled; it counts in the train function's call and between epochs.
 
@@ -105,7 +110,8 @@ class OverlappingTimeline(Timeline):
         if threading.get_ident() != self._thread:
             return
         if self.fetching:
-            self.compiled_in_fetches_ns += end - begin
+            steady = row is not None and row.kind is not Kind.WARMUP
+            self.compiled_in_fetches_ns += (end - begin) * steady
             return
         if not isinstance(row, _Row) or row.returned:
             self._compiled_outside.append((begin, end))

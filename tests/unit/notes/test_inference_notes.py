@@ -237,3 +237,10 @@ def test_fits_of_a_few_steps_each_are_told_what_trains_without_an_input_pipeline
     assert "call model.train_on_batch(x, y), whose metrics go on" in once
     assert said("fit", found | {"calls": 9}) == []
     assert said("fit", found | {"parts_s": parts | {"compute": 0.4}, "spent_s": 1.2}) == []
+
+
+def test_what_runs_in_parallel_by_itself_or_is_taken_of_is_told_nothing_that_fails():
+    stages = [stage("ParallelMapV2", 5.9, parallelism=2)]
+    [note] = said("validation", WAITS | written("tensor_slice", "map", "take") | {"stages": stages})
+    assert "num_parallel_calls" not in note
+    assert "cache()" not in note

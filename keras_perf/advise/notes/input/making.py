@@ -8,7 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.input.slow_input import input_is_advised
 from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.step.interpreter import KERAS_INPUT
-from keras_perf.advise.step.making import makers_cpu_ms
+from keras_perf.advise.step.making import compiled_in_fetches_ms, makers_cpu_ms
 from keras_perf.advise.verdict.reasons import worth_its_cores
 from keras_perf.records.figures import in_ms
 
@@ -18,18 +18,13 @@ WHAT_HELPS = (
 )
 
 
-COMPILES = 0.05
-"""Of a step's time, what is compiled to make its batch is worth a sentence from here on."""
-
-
 def making_notes(run: Diagnosed) -> Iterator[str]:
     """On what it compiles, and a sentence or two where nothing is advised on the input."""
     situation, known = run.situation, run.facts.input
-    if known.fetch_compiling_ms > COMPILES * run.summary.step_ms:
+    if compiling_ms := compiled_in_fetches_ms(run.summary):
         yield (
-            f"For {in_ms(known.fetch_compiling_ms)} of each batch JAX compiled what your code "
-            "makes it with: jax.numpy, keras.ops and layers are compiled for each new shape, "
-            "NumPy is not."
+            f"For {in_ms(compiling_ms)} of each step JAX compiled what your code makes batches "
+            "with: jax.numpy, keras.ops and layers are compiled for each new shape, NumPy is not."
         )
     if known.input_kind not in KERAS_INPUT or input_is_advised(run.advised):
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.figures import in_mib, in_percent
+from keras_perf.records.run.run_facts import RunFacts
 
 READS_MIB_PER_SEC = 1.0
 
@@ -26,7 +27,7 @@ def reading_notes(run: Diagnosed) -> Iterator[str]:
             f"Training waits while the process reads: {in_mib(read)}/s from storage, "
             f"{in_mib(read * summary.step_ms / 1e3)} a step, and it computes for "
             f"{in_percent(cpu_pct / 100)} of the time of one CPU. "
-            f"{_at_its_limit(sensors.get(DISK_BUSY))}"
+            f"{_at_its_limit(sensors.get(DISK_BUSY), summary.facts)}"
         )
         return
     received = sensors.get("host/network_received_mib_per_sec", 0.0)
@@ -42,7 +43,7 @@ def reading_notes(run: Diagnosed) -> Iterator[str]:
 DISK_BUSY = "host/disk_busy_pct"
 
 
-def _at_its_limit(busy_pct: float | None) -> str:
+def _at_its_limit(busy_pct: float | None, facts: RunFacts) -> str:
     if busy_pct is None:
         return (
             "Whether the storage could deliver more is unknown: the system does not report "
@@ -51,10 +52,17 @@ def _at_its_limit(busy_pct: float | None) -> str:
     if busy_pct < BUSY_PCT:
         return (
             f"The busiest disk has something to do for {in_percent(busy_pct / 100)} of the time, "
-            "so it could deliver more to files read side by side (interleave with "
-            "num_parallel_calls)."
+            f"so it could deliver more to files read side by side{_how(facts)}."
         )
     return (
         f"The busiest disk has something to do for {in_percent(busy_pct / 100)} of the time: a "
         "hard disk is at its limit then; whether an SSD is, is unknown."
     )
+
+
+def _how(facts: RunFacts) -> str:
+    """In a dataset that does not do so yet."""
+    names = [stage.name for stage in facts.input.stages]
+    if facts.input.input_kind != "tf.data" or any("ParallelInterleave" in name for name in names):
+        return ""
+    return " (interleave with num_parallel_calls)"

@@ -159,12 +159,15 @@ def _filter_after_cache(chain: Chain) -> Iterator[str]:
 
 def _reads_and_draws(chain: Chain, summary: Summary) -> Iterator[str]:
     """One function does what is the same in every pass and what is not, so neither is cached."""
-    for stage in () if _places(chain, ("cache",)) else chain:
+    for place, stage in () if _places(chain, ("cache",)) else enumerate(chain):
         if stage.kind == "map" and stage.random and (stage.reads_files or stage.one_at_a_time):
+            shuffled = _places(chain[:place], ("shuffle",))
+            between = ".shuffle(...)" if shuffled else ""
             yield (
                 f"{_placed(stage)} reads or decodes, and draws random numbers: a cache behind it "
-                "would repeat the first epoch's draws. Split it in two, with cache() between: "
-                f"map(read).cache().map(draw). {_how_to_measure(stage, chain, summary)}"
+                "would repeat the first epoch's draws. Split it in two, with cache() between, or "
+                f"cache(filename) where memory does not suffice: map(read).cache(){between}"
+                f".map(draw). {_how_to_measure(stage, chain, summary)}"
             )
 
 

@@ -8,6 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.library import library_of, on_jax
+from keras_perf.records.run.run_facts import RunFacts
 
 NEARLY_FULL = 0.95
 """Share of what the allocator may take: it leaves gaps, and rarely gives out all."""
@@ -16,11 +17,7 @@ NEARLY_FULL = 0.95
 def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
     library = library_of(run.facts)
-    accumulating = ""
-    if run.facts.settings.replicas == 1 or on_jax(run.facts):
-        accumulating = (
-            ", and so does the optimizer's gradient_accumulation_steps in place of a larger batch"
-        )
+    less = _needs_less(run.facts)
     for device in run.facts.gpu.device_memory:
         growth = run.summary.growth.get(f"{device.tag}/allocated_mib")
         if growth is not None:
@@ -39,8 +36,18 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
                 f"{device.limit_mib:,.0f} MiB that {library} may allocate. A larger "
-                f"batch is unlikely to fit; mixed precision needs less{accumulating}."
+                f"batch is unlikely to fit{less}."
             )
+
+
+def _needs_less(facts: RunFacts) -> str:
+    """What does, where it is not there already."""
+    accumulating = "the optimizer's gradient_accumulation_steps in place of a larger batch"
+    accumulates = facts.settings.replicas == 1 or on_jax(facts)
+    if not (facts.settings.dtype_policy or "").startswith("mixed"):
+        also = f", and so does {accumulating}" if accumulates else ""
+        return f"; mixed precision needs less{also}"
+    return f"; {accumulating} needs less" if accumulates else ""
 
 
 def with_twice_the_batch(device: DeviceMemory) -> float:

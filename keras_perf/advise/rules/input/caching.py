@@ -112,7 +112,7 @@ def _action(place: Place, facts: RunFacts) -> str:
         given = "the loop reads" if facts.settings.in_a_loop else "fit is given"
         about = f"as {given} it: nothing in it is shuffled or drawn at random"
     if place.again:
-        about += ", in place of the cache() in front of it"
+        about += ", in place of a cache() of yours in front of it"
     return f"{lambdas_in(place.written)}dataset = {place.call}.cache()  # {about}"
 
 

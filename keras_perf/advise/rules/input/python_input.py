@@ -23,6 +23,7 @@ from keras_perf.advise.rules.input.waiting_workers import (
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import KERAS_INPUT, LOADERS
+from keras_perf.advise.step.making import compiled_in_fetches_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
@@ -51,7 +52,8 @@ def parallel_input(situation: Situation) -> Recommendation | None:
     """One Python thread makes the batches, or too few workers do."""
     kind = _kind(situation)
     waits = situation.summary.parts.get("input_wait", 0.0) or situation.interpreter_ms
-    if kind is None or not waits:
+    if kind is None or not waits or compiled_in_fetches_ms(situation.summary):
+        # What JAX compiles for batches each process would compile again, if it may at all.
         return None
     waiting = workers_that_wait(situation)
     if waiting is None and kind in TO_THREADS:

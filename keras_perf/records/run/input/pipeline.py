@@ -164,8 +164,8 @@ class InputFacts:
     they took as long, `guessed_compile_ms` for how long all of them did; None where nobody counted.
     `prefetch_fill` is how full the last prefetch buffer was on average, 0 to 1. `fetch_cpu_ms` is
     the CPU time that the thread that trains takes to fetch a batch, on JAX; where no other thread
-    makes it, that of its making; for `fetch_compiling_ms` of it JAX compiles; `fetched_mib` is the
-    size of a batch there.
+    makes it, that of its making; `fetch_compiling_s` is for how long JAX compiled within all
+    fetches after the warm-up; `fetched_mib` is the size of a batch there.
     `distribution_options` say how it is shared among workers and replicas, as far as somebody has
     set them.
     """
@@ -185,7 +185,7 @@ class InputFacts:
     stages: tuple[Stage, ...] = fact(each(record(Stage)), ())
     prefetch_fill: float | None = fact(number(0.0, 1.0))
     fetch_cpu_ms: float | None = fact(number(most=1e12))
-    fetch_compiling_ms: float = fact(number(most=1e12), 0.0)
+    fetch_compiling_s: float = fact(number(most=1e9), 0.0)
     fetched_mib: float | None = fact(number(most=1e12))
     distribution_options: Mapping[str, str] = fact(named(text), {})
 

@@ -387,13 +387,14 @@ def behind(*stages: dict[str, Any], **context: Any) -> Recommendation | None:
     return cached([SLICES, DECODE, {"kind": "cache"}, *stages], running, **context)
 
 
-RESIZE = {"kind": "map", "function": "resize"}
+SOURCE = {"file": "train.py", "line": 3, "name": "resize"}
+RESIZE = {"kind": "map", "function": "resize", "source": SOURCE}
 
 
 def test_what_a_map_makes_of_what_a_cache_keeps_is_kept_in_its_place():
     advice = behind(RESIZE, SHUFFLE, BATCH)
     assert advice.action.startswith("dataset = dataset.map(resize).cache()")
-    assert advice.action.endswith(", in place of the cache() in front of it")
+    assert advice.action.endswith(", in place of a cache() of yours in front of it")
     assert advice.evidence["saved_ms"] == pytest.approx(5.0)
     assert advice.reason.startswith("Stages behind the cache() up to Map")
     # That a cache is there does not show that it was followed.
@@ -410,8 +411,15 @@ def test_what_a_map_makes_of_what_a_cache_keeps_is_kept_in_its_place():
         (SHUFFLE, BATCH),
         (RESIZE, {"kind": "repeat"}, BATCH),
         (RESIZE, {"kind": "take"}, BATCH),
+        (RESIZE | {"source": None}, BATCH),
     ],
-    ids=["random", "nothing", "repeated", "a part"],
+    ids=["random", "nothing", "repeated", "a part", "a library's"],
 )
 def test_behind_a_cache_is_kept_only_what_is_the_same_in_every_pass(stages):
     assert behind(*stages) is None
+
+
+def test_a_cache_on_files_stays_where_it_is():
+    """Behind the map it would read what the files have."""
+    stages = [stage("FileCache", 0.2), stage("Map", 5.0, bytes_per_batch=MIB), stage("Batch", 0.5)]
+    assert cached([SLICES, DECODE, {"kind": "cache"}, RESIZE, BATCH], stages) is None

@@ -71,3 +71,20 @@ def test_the_table_has_a_row_for_every_device():
         ["GPU:0", "2000", "8000", "10000", "2000", "14000"],
         ["GPU:1", "2000", "8000", "–", "–", "14000"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "replicas", "end"),
+    [
+        ("float32", 1, "mixed precision needs less, and so does the optimizer's gradient_"),
+        ("float32", 2, "; mixed precision needs less."),
+        ("mixed_bfloat16", 1, "; the optimizer's gradient_accumulation_steps in place of a larger"),
+        ("mixed_bfloat16", 2, "A larger batch is unlikely to fit."),
+    ],
+)
+def test_what_needs_less_memory_is_what_is_not_there_already(policy, replicas, end):
+    full = run(device(peak=9600.0))
+    settings = replace(full.facts.settings, dtype_policy=policy, replicas=replicas)
+    found = replace(full, facts=replace(full.facts, settings=settings))
+    [note] = device_memory_notes(diagnosed(found))
+    assert end in note

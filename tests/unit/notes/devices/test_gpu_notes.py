@@ -152,3 +152,9 @@ def test_persistence_mode_is_spoken_of_where_the_driver_says_that_it_is_off(told
 def test_each_gpu_is_judged_by_itself():
     (said,) = found({}, {"throttled_thermal_pct": 50.0})
     assert said.startswith("GPU 1 ran with lowered clocks")
+
+
+def test_of_a_gpu_that_others_train_beside_nothing_is_said():
+    sensors = {"gpu/0/utilization_pct": 90.0, "gpu/1/utilization_pct": 0.0}
+    run = summary(input_wait=5.0, compute=5.0, sensors=sensors)
+    assert not any("GPU 1" in each for each in gpu_notes(diagnosed(run)))

@@ -277,7 +277,7 @@ def test_without_a_look_at_the_dataset_there_are_no_notes(context):
 def test_a_map_that_decodes_and_draws_is_to_be_split_for_a_cache():
     both = {"random": True, "one_at_a_time": True}
     [note] = notes(written("tensor_slice map!(load) batch", **both), verdict="input-bound")
-    assert "with cache() between: map(read).cache().map(draw). What that saves was not" in note
+    assert "map(read).cache().map(draw). What that saves was not" in note
     assert "kp.tune_input(dataset) of the split dataset measures its parts and the cache" in note
     cached = written("tensor_slice map!(load) batch cache", **both)
     assert not any("Split" in each for each in notes(cached, verdict="input-bound"))
@@ -291,3 +291,9 @@ def test_what_a_split_can_save_is_at_most_what_the_map_takes():
     run = summary(input_wait=6.3, compute=5.0, stages=stages, context=context)
     found = " ".join(order_notes(diagnosed(run, "input-bound", ["prefetch"])))
     assert "What that saves (at most 6 ms a batch) was not measured" in found
+
+
+def test_a_map_behind_a_shuffle_is_split_in_front_of_it():
+    both = {"random": True, "one_at_a_time": True}
+    [note] = notes(written("tensor_slice shuffle map!(load) batch", **both), verdict="input-bound")
+    assert "map(read).cache().shuffle(...).map(draw)" in note

@@ -257,3 +257,20 @@ def test_a_fetch_that_finds_no_batch_is_over():
     timeline.begin(5 * MS, 5 * MS, 0, 1, Kind.STEADY)
     timeline.compiled(6 * MS, 8 * MS)
     assert timeline.compilations == 1
+
+
+def test_a_call_of_which_one_fetch_found_nothing_fetches_no_more():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 2, Kind.STEADY)
+    timeline.fetched(0, 1 * MS)
+    timeline.fetching = True
+    timeline.returned(3 * MS)
+    assert not timeline.fetching
+
+
+def test_what_is_compiled_for_the_first_batches_is_no_cost_of_each():
+    timeline = OverlappingTimeline()
+    timeline.begin(0, 0, 0, 1, Kind.WARMUP)
+    timeline.fetching = True
+    timeline.compiled(1 * MS, 6 * MS)
+    assert (timeline.compilations, timeline.compiled_in_fetches_ns) == (0, 0)
