@@ -14,19 +14,23 @@ from keras_perf.observation import warmup_and_intervals
 OURS = str(Path(kp.__file__).parent)
 EXECUTIONS = 600
 
-MOST = 40
-"""Python calls of ours in an execution. There were 33 when the suite added 9 µs, 62 at 17 µs."""
+LAST = 4
+"""In this epoch trials of other lengths, of which there are more on a noisy machine, are over."""
+
+MOST = 37
+"""Python calls of ours in an execution, once trials are over. There were 34.5 when the suite added
+11 µs."""
 
 
 class Counts(keras.callbacks.Callback):
-    """Counts calls of our functions in the second epoch, in the thread that trains."""
+    """Counts calls of our functions in the last epoch, in the thread that trains."""
 
     def __init__(self):
         super().__init__()
         self.calls = Counter()
 
     def on_epoch_begin(self, epoch, logs=None):
-        if epoch == 1:
+        if epoch == LAST:
             sys.setprofile(self.count)
 
     def on_epoch_end(self, epoch, logs=None):
@@ -43,7 +47,7 @@ def calls_of(callbacks):
     try:
         programs.model().fit(
             programs.dataset(EXECUTIONS),
-            epochs=2,
+            epochs=LAST + 1,
             verbose=0,
             shuffle=False,
             callbacks=[counts, *callbacks],
@@ -60,5 +64,5 @@ def test_an_execution_costs_the_whole_suite_few_calls(tmp_path, monkeypatch):
     # Intervals end by the clock: how many there are is the machine's.
     monkeypatch.setattr(warmup_and_intervals, "INTERVAL_S", 1e6)
     found = calls_of(kp.perf_callbacks(tmp_path, profiler={"skip_first": 10**9}))
-    assert found["fit.py:_execute"] == pytest.approx(1)
+    assert found["observation.py:begin"] == pytest.approx(1)
     assert sum(found.values()) < MOST, found
