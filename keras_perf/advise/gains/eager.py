@@ -34,7 +34,8 @@ def share_of_operations(situation: Situation) -> float | None:
         in_step_ms = None if busy is None else busy * summary.step_ms
         return min(1.0, in_step_ms / compute_ms) if in_step_ms is not None and compute_ms else None
     operations, python = (summary.trace.get(name) for name in ("execution_ms", "python_ms"))
-    if operations is None or not python:
+    if not operations or not python:
+        # A trace in which no execution could be told, as of JAX's operations one by one, has 0.
         return None
     return operations / (operations + python)
 

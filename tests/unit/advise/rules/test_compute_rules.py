@@ -369,6 +369,14 @@ def test_a_trace_tells_an_eager_steps_operations_from_its_python():
     assert advice.evidence == {"compute_ms": 10.0, "operations_share": pytest.approx(0.3)}
 
 
+def test_a_trace_without_an_execution_tells_nothing_of_an_eager_step():
+    measured = summary(compute=10.0, context={"run_eagerly": True, "versions": {"jax": "0.10.2"}})
+    traced = replace(measured, trace={"execution_ms": 0.0, "python_ms": 8.4, "gap_ms": 1.0})
+    advice = disable_run_eagerly(situation_of(traced))
+    assert "operations_share" not in advice.evidence
+    assert "No trace tells how much of that is Python" in advice.reason
+
+
 def test_a_gpus_utilization_tells_what_its_operations_take_of_an_eager_step():
     sensors = {"gpu/0/utilization_pct": 40.0}
     advice = on_a_gpu(disable_run_eagerly, sensors=sensors, run_eagerly=True)
