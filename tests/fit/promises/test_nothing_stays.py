@@ -2,6 +2,7 @@
 
 import copy
 import errno
+import gc
 import os
 import pickle
 import signal
@@ -347,3 +348,14 @@ def test_a_warning_made_an_error_inside_of_a_listener_does_not_end_it(tmp_path, 
     [line] = [line for line in said() if "on purpose" in line]
     assert "it stays on" in line
     assert kp.diagnose(tmp_path).summary.steps > 0
+
+
+def test_a_fit_that_cannot_be_observed_leaves_the_collector_alone(tmp_path, said, monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError("on purpose")
+
+    before = list(gc.callbacks)
+    monkeypatch.setattr(EpochLength, "__init__", fails)
+    fit(programs.model(), kp.perf_callbacks(tmp_path, profiler=False, gpu=False))
+    assert gc.callbacks == before
+    assert any("on purpose" in line for line in said())

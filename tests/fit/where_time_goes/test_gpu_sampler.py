@@ -262,3 +262,20 @@ def test_it_can_be_pickled_while_it_samples(scripted, tmp_path):
 def test_epoch_line_must_be_a_bool(tmp_path):
     with pytest.raises(TypeError, match="epoch_line must be True or False, got int 1"):
         kp.GPUUtilizationSampler(tmp_path, epoch_line=1)
+
+
+@pytest.mark.parametrize(
+    ("mid_epoch", "phase"),
+    [(True, Phase.TRAINING), (False, Phase.BETWEEN), (None, Phase.BETWEEN)],
+)
+def test_behind_an_evaluate_of_a_batch_hook_it_is_training_again(mid_epoch, phase, tmp_path):
+    class Observed:
+        pass
+
+    sampler, told = kp.GPUUtilizationSampler(tmp_path), []
+    if mid_epoch is not None:
+        sampler.observation = Observed()
+        sampler.observation.mid_epoch = mid_epoch
+    sampler.phase_begins = told.append
+    sampler.on_test_end()
+    assert told == [phase]

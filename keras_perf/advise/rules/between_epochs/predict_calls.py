@@ -48,10 +48,11 @@ def _called_directly(
     model, facts = situation.model, situation.facts
     beside_s, in_a_batch = _beside_s(calls), ".on_epoch" not in owner
     steps = facts.length.steps if in_a_batch else facts.steps_before_gaps
-    gaps = facts.outside.epoch_gaps if facts.outside is not None else 0
+    gaps = facts.outside.epoch_gaps if facts.outside is not None else 1
     if not steps or not _costs_more_than_the_model(calls):
         return None
     beside_ms = 1e3 * beside_s / steps
+    each_ms = beside_ms if in_a_batch else 1e3 * beside_s / max(1, gaps)
     held = model.rest if in_a_batch else model.outside
     part = "callbacks" if in_a_batch else "epoch_callbacks"
     if beside_ms < WORTH * model.whole_ms or not held.get(part):
@@ -78,8 +79,7 @@ def _called_directly(
             "outputs = self.model.predict_on_batch(x)"
         ),
         evidence={"owner": owner, "calls": calls.calls, "call_ms": calls.call_ms}
-        | {"inside_ms": calls.inside_ms}
-        | {"each_ms": beside_ms if in_a_batch else 1e3 * beside_s / max(1, gaps)},
+        | {"inside_ms": calls.inside_ms, "each_ms": each_ms},
         of="step" if in_a_batch else "whole",
     )
 
