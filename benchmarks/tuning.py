@@ -28,7 +28,7 @@ import tensorflow as tf
 from trying.pipelines import PIPELINES
 
 import keras_perf as kp
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
+from keras_perf.trials.measuring.side_by_side import EndlessPipeline
 
 ROUNDS = 5
 WAYS = "written_ms", "options_ms", "tune_input_ms", "by_hand_ms"

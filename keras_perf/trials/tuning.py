@@ -18,6 +18,7 @@ from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.own_iterator import first_of
 from keras_perf.trials.measuring.progress import Progress
+from keras_perf.trials.measuring.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.admission import (
     COMPARED,
     filled,
@@ -36,7 +37,6 @@ from keras_perf.trials.rewriting.changes import (
 from keras_perf.trials.rewriting.keeping import Kept, remove
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers, soon_filled
-from keras_perf.trials.rewriting.side_by_side import Clock, EndlessPipeline, side_by_side, slice_s
 from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.setup import Setting, with_options

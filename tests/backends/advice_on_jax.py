@@ -15,7 +15,7 @@ from trials_on_jax import ROWS, all_ways, arrays, dataset, left_by, model, train
 
 import keras_perf as kp
 from keras_perf.trials.backends.jax_training import shares_executions
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.training import budget, running
 
 for module in (side_by_side, running):

@@ -13,7 +13,7 @@ from keras_perf.observation.facts.model_facts import metrics_add_up
 from keras_perf.observation.of_fit import trials_of_fit
 from keras_perf.observers.steps_trial import steps_to_try
 from keras_perf.trials.backends import tensorflow_training
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions import on_replicas
 from keras_perf.trials.train_functions.on_replicas import differs_on_replicas

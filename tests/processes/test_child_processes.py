@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from keras_perf.trials.environment import process
+
 PROGRAM = Path(__file__).with_name("computing_child.py")
 
 CHILD = """
@@ -46,5 +48,6 @@ def test_a_trial_in_another_process_does_not_outlive_a_program_that_is_killed():
 def test_nor_one_that_was_killed_before_the_trial_could_ask():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    orphan = [sys.executable, "-c", CHILD, str(gone.pid)]
-    assert subprocess.run(orphan, capture_output=True, timeout=180).returncode == 1
+    for child in (["-c", CHILD], ["-m", process.CHILD, "no folder"]):
+        orphan = [sys.executable, *child, str(gone.pid)]
+        assert subprocess.run(orphan, capture_output=True, timeout=180).returncode == 1

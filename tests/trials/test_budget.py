@@ -9,8 +9,8 @@ import tensorflow as tf
 from keras_perf.trials import tuning
 from keras_perf.trials.benchmarks import train_step_benchmark
 from keras_perf.trials.measuring.in_turn import Pair
+from keras_perf.trials.measuring.side_by_side import slice_s
 from keras_perf.trials.rewriting.own_copy import require_graph
-from keras_perf.trials.rewriting.side_by_side import slice_s
 from keras_perf.trials.training import first_look, search, trier
 from keras_perf.trials.training.budget import WITH_XLA, Budget, Making
 from keras_perf.trials.training.setup import Setup

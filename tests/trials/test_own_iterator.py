@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_perf.trials.measuring.own_iterator import OwnIterator
+from keras_perf.trials.measuring.own_iterator import Feed, OwnIterator
 
 
 def elements(dataset):
@@ -81,3 +81,32 @@ def test_forgetting_it_while_a_function_is_traced_leaves_nothing_in_its_graph():
 
     graph = forgets.get_concrete_function(tf.TensorSpec(())).graph
     assert "DeleteIterator" not in {node.op for node in graph.as_graph_def().node}
+
+
+def test_what_lies_ready_is_taken_up_to_the_first_that_does_not():
+    def number(value):
+        if value == 3:
+            time.sleep(0.5)
+        return value
+
+    numbers = tf.data.Dataset.range(100)
+    made = numbers.map(lambda x: tf.ensure_shape(tf.numpy_function(number, [x], tf.int64), ()))
+    feed = Feed(made)
+    with feed.held() as iterator:
+        feed.take_ready(0.5, 600.0)
+        # On a machine that stands still meanwhile it ends earlier.
+        assert 0 < next(iterator) <= 4
+
+
+@pytest.mark.parametrize(("quick_s", "most_s", "taken"), [(0.0, 600.0, 1), (600.0, 0.0, 0)])
+def test_no_more_is_taken_than_may_lie_ready(quick_s, most_s, taken):
+    feed = Feed(tf.data.Dataset.range(100))
+    with feed.held() as iterator:
+        feed.take_ready(quick_s, most_s)
+        assert next(iterator) == taken
+
+
+def test_what_always_lies_ready_is_taken_for_a_while():
+    feed = Feed(tf.data.Dataset.range(2))
+    with feed.held():
+        feed.take_ready(600.0, 0.05)

@@ -19,13 +19,13 @@ from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.reason import worded
 from keras_perf.trials import tuning as module_under_test
 from keras_perf.trials.benchmarks import train_step_benchmark
+from keras_perf.trials.measuring import side_by_side as module
+from keras_perf.trials.measuring.side_by_side import Pair
 from keras_perf.trials.rewriting import keeping
-from keras_perf.trials.rewriting import side_by_side as module
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.own_copy import require_graph
 from keras_perf.trials.rewriting.same_elements import checksums
-from keras_perf.trials.rewriting.side_by_side import Pair
 
 WAIT_S = 0.01
 

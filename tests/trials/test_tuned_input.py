@@ -3,8 +3,8 @@
 import pytest
 import tensorflow as tf
 
+from keras_perf.trials.measuring.side_by_side import Pair
 from keras_perf.trials.rewriting.changes import Change
-from keras_perf.trials.rewriting.side_by_side import Pair
 from keras_perf.trials.rewriting.tuned_input import TunedInput, as_measured
 
 

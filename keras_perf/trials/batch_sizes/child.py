@@ -5,13 +5,11 @@ It answers in one line of JSON. Memory that runs out ends this process and no ot
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -22,7 +20,7 @@ from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.measuring.rounds import timed_rounds
 from keras_perf.trials.other_process.answers import answers_apart
-from keras_perf.trials.other_process.parent import end_with_parent
+from keras_perf.trials.other_process.parent import end_before_parent, end_with_parent
 from keras_perf.trials.other_process.saved_model import SavedModel
 
 ROUNDS = 5
@@ -141,9 +139,7 @@ def main(task: str) -> None:
     answers = answers_apart()
     told = json.loads(task)
     end_with_parent(told["parent"])
-    with contextlib.suppress(OSError):
-        # Where the whole machine runs out of memory, Linux is to end this process.
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    end_before_parent()
     answer = measured(Task(**{**told, "model": SavedModel(**told["model"])}))
     print(json.dumps(stored(answer)), file=answers)
 

@@ -1,7 +1,9 @@
-"""A training in a process of its own: `python -m keras_perf.trials.environment.child FOLDER`.
+"""A training in a process of its own.
 
-It says a line of JSON once it runs, `{}`, and for each line that it reads one with the milliseconds
-of a step, `{"step_ms": …}`; or `{"failed": "…"}`, its last. It ends when its input does.
+`python -m keras_perf.trials.environment.child FOLDER PARENT`, with the number of the process that
+starts it. It says a line of JSON once it runs, `{}`, and for each line that it reads one with the
+milliseconds of a step, `{"step_ms": …}`; or `{"failed": "…"}`, its last. It ends when its input
+does, or its parent.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from pathlib import Path
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.handed_training import HandedTraining
 from keras_perf.trials.other_process.answers import answers_apart
+from keras_perf.trials.other_process.parent import end_before_parent, end_with_parent
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 
 
-def main(folder: str) -> None:
+def main(folder: str, parent: str) -> None:
     """Answers until nobody asks any more."""
     answers = answers_apart()
+    end_with_parent(int(parent))
+    end_before_parent()
     try:
         setup = HandedTraining.written_in(Path(folder)).read()
         build(setup.model, setup.graph.dataset())
@@ -33,4 +38,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

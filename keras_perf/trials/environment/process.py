@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -101,7 +102,7 @@ def training_process(
     # In a session of its own: Ctrl-C is heard here, and ends it from here.
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", CHILD, str(folder)],
+            [sys.executable, "-m", CHILD, str(folder), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

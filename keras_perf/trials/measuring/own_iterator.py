@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -93,6 +94,21 @@ class Feed:
             self._open = None
             if own is not None:
                 own.close()
+
+    def take_ready(self, quick_s: float, most_s: float) -> None:
+        """Takes what lies ready, each in less than so many seconds, for a limited time.
+
+        Arguments:
+            quick_s: in which no batch can be made.
+            most_s: after which no more is taken: batches may be made as quickly.
+        """
+        begin = taking = time.perf_counter()
+        with self.held():
+            while taking - begin < most_s:
+                self.take(1)
+                taken, taking = time.perf_counter() - taking, time.perf_counter()
+                if taken > quick_s:
+                    return
 
     def take(self, batches: int) -> None:
         """Takes so many."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 
@@ -25,3 +27,9 @@ def end_with_parent(parent: int) -> None:
             os.kill(parent, 0)
         except ProcessLookupError:
             os._exit(1)
+
+
+def end_before_parent() -> None:
+    """Where the whole machine runs out of memory, Linux is to end this process."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")

@@ -6,12 +6,16 @@ import tensorflow as tf
 
 from keras_perf.observers.sensors.container_memory import memory_available_mib
 from keras_perf.records.figures import in_mib
+from keras_perf.trials.rewriting.held_arrays import held_mib
 from keras_perf.trials.rewriting.held_state import reason_against_copies, writes_files
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 
 COPIES = 12
 """Of arrays that a dataset is made of, at most, while a change is compared: each graph holds them,
 and each running pipeline."""
+
+WRITTEN = 4
+"""Of them, while the dataset is written as a graph and read back."""
 
 LITTLE_MIB = 16.0
 """Of less no copies are counted."""
@@ -21,11 +25,13 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """A copy whose shuffles have orders of their own; iterating the original would use them up.
 
     Where TensorFlow cannot write the dataset as a graph (`from_generator`, more than 2 GiB in
-    memory), the dataset itself.
+    memory), or there is no memory for copies of what it holds, the dataset itself.
 
     Raises:
         ValueError: a pass through the copy would write files of the user's.
     """
+    if not _has_room(held_mib(dataset), WRITTEN):
+        return dataset
     try:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError:
@@ -41,6 +47,8 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
     Raises:
         ValueError: TensorFlow cannot write it as one, or what its maps hold would be another's.
     """
+    if why := _too_large(held_mib(dataset)):
+        raise ValueError(f"dataset must not {why}. Nothing was changed.")
     try:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError as error:
@@ -48,17 +56,20 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
             f"dataset must be one that TensorFlow can write as a graph: {error}. "
             "Nothing was changed."
         ) from error
-    if why := reason_against_copies(graph) or _too_large(graph):
+    if why := reason_against_copies(graph) or _too_large(graph.definition.ByteSize() / 2**20):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     return graph
 
 
-def _too_large(graph: PipelineGraph) -> str:
+def _too_large(mib: float) -> str:
     """Why there is no memory for as many of what it holds itself; "" if there is."""
-    held_mib, free_mib = graph.definition.ByteSize() / 2**20, memory_available_mib()
-    if held_mib <= LITTLE_MIB or COPIES * held_mib <= free_mib / 2:
+    if _has_room(mib, COPIES):
         return ""
     return (
-        f"hold {in_mib(held_mib)} in memory: trials make up to {COPIES} copies of it, more than "
-        f"half of the {in_mib(free_mib)} that are free (read it from files)"
+        f"hold {in_mib(mib)} in memory: trials make up to {COPIES} copies of it, more than "
+        f"half of the {in_mib(memory_available_mib())} that are free (read it from files)"
     )
+
+
+def _has_room(mib: float, copies: int) -> bool:
+    return mib <= LITTLE_MIB or copies * mib <= memory_available_mib() / 2

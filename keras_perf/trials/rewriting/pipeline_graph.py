@@ -10,8 +10,10 @@ from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.graph_pb2 import GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.figures import in_mib
 from keras_perf.trials.rewriting.functions.changing_operations import DRAWS, changing
 from keras_perf.trials.rewriting.functions.written_variables import functions_of, node_of, writes_it
+from keras_perf.trials.rewriting.held_arrays import MOST_MIB, held_mib
 from keras_perf.trials.rewriting.seed_generators import draw_anew, fix_seeds
 from keras_perf.trials.rewriting.written_graph import written_graph
 from keras_perf.trials.train_functions.repeated_function import PYTHON
@@ -39,6 +41,10 @@ class PipelineGraph:
         Raises:
             CannotRewriteError: TensorFlow cannot write it, or it is too large for a graph (2 GiB).
         """
+        if (held := held_mib(dataset)) > MOST_MIB:
+            raise CannotRewriteError(
+                f"it holds {in_mib(held)} in memory, and a graph at most 2 GiB"
+            )
         try:
             definition = written_graph(dataset)
         except Exception as error:

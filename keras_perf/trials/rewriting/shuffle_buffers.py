@@ -8,10 +8,10 @@ import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
 from keras_perf.records.figures import in_bytes, in_s
+from keras_perf.trials.measuring.side_by_side import EndlessPipeline
 from keras_perf.trials.rewriting.changes import NotDone
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import mean_bytes
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 
 LONG_S = 1.0
 FEW = 64

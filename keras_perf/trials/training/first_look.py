@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from keras_perf.trials.measuring.side_by_side import EndlessPipeline
 from keras_perf.trials.rewriting.admission import kept_already
 from keras_perf.trials.rewriting.changes import Change
-from keras_perf.trials.rewriting.side_by_side import EndlessPipeline
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining

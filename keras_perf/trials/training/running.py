@@ -16,6 +16,7 @@ import keras
 from keras_perf.trials.backends.backend import KeptTraining
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.measuring.own_iterator import Feed
+from keras_perf.trials.measuring.slices import Stretch, unit_ms
 from keras_perf.trials.training.batches.batch_numbers import BatchNumbers
 from keras_perf.trials.training.setup import Setup
 
@@ -125,8 +126,7 @@ class RunningTraining:
             self._run_first()
             begin = self._clock()
             while self._clock() - begin < SETTLING_S:
-                steps, seconds = self._run_for(SLICE_S / 2)
-                now_ms = 1e3 * seconds / steps
+                now_ms = self._run_for(SLICE_S / 2).unit_ms
                 if now_ms * SETTLED > before_ms:
                     return
                 before_ms = now_ms
@@ -134,7 +134,7 @@ class RunningTraining:
     def _run_first(self) -> None:
         """The first execution, in which XLA compiles."""
         if not self._has_run:
-            self.making_s += self._run_for(0.0)[1]
+            self.making_s += self._run_for(0.0).seconds
             self.hooks_s = self.executed_s = 0.0
             self._has_run = True
 
@@ -142,10 +142,9 @@ class RunningTraining:
         """A step of the present batch size, in a slice of training."""
         begin = self._clock()
         with self.feed.held(), _resting_collector(self._setup.collector_rests):
-            self._run_for(SLICE_S)
-            steps, seconds = self._run_for(SLICE_S)
+            step_ms = unit_ms(self._run_for, SLICE_S)
         self._slices_s.append(self._clock() - begin)
-        return 1e3 * seconds / steps
+        return step_ms
 
     @property
     def slice_s(self) -> float:
@@ -162,7 +161,7 @@ class RunningTraining:
         longer_s = FAR_LONGER * self._quickest_s
         return [s for s in self._long_s if self.compiles and s > longer_s]
 
-    def _run_for(self, seconds: float) -> tuple[int, float]:
+    def _run_for(self, seconds: float) -> Stretch:
         """Steps of the present batch size, in so many seconds; at least one execution."""
         setup, backend = self._setup, self._backend
         with (
@@ -170,15 +169,16 @@ class RunningTraining:
             backend.eager_only_if(setup.run_eagerly),
             self._functions.executions(setup, self._function, iterator) as execute,
         ):
-            steps, begin = 0, self._clock()
-            while not steps or self._clock() - begin < seconds:
+            lasted, begin = list[float](), self._clock()
+            while not lasted or self._clock() - begin < seconds:
                 began = self._clock()
                 logs = self._execution(execute, self._numbers.take(self._steps))
-                steps += self._steps
-                self._note(self._clock() - began)
+                lasted.append(self._clock() - began)
+                self._note(lasted[-1])
             if not self._waits:
                 backend.read_logs(logs)
-            return steps * setup.rows, self._clock() - begin
+            units, calls = len(lasted) * self._steps * setup.rows, len(lasted)
+            return Stretch(units, self._clock() - begin, calls, max(lasted))
 
     def _note(self, lasted_s: float) -> None:
         if not self._waits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -18,7 +18,7 @@ from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.training.budget import Budget, Making
 from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried
-from keras_perf.trials.training.running import RunningTraining, TrainFunctions
+from keras_perf.trials.training.running import SLICE_S, RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 
 CLEARLY_SLOWER = 0.97
@@ -26,6 +26,9 @@ CLEARLY_SLOWER = 0.97
 
 CHECKING = 0.03
 """Share of the time that comparing a stage's elements may last."""
+
+QUICK = 0.5
+"""A batch that comes in such a share of what the input alone takes for one lay ready."""
 
 Measured = tuple[TriedChange, RunningTraining]
 
@@ -144,16 +147,25 @@ class Trier:
         return None
 
     def pair(self, one: RunningTraining, other: RunningTraining, seconds: float) -> Pair:
-        """Two trainings in turn; with the same input they take batches from one pipeline."""
-        with ExitStack() as shared:
-            if one.feed is other.feed:
-                shared.enter_context(one.feed.held())
+        """Two trainings in turn; with the same input they take batches from one pipeline.
+
+        What the slower one has left there is nothing that the quicker one would find in a training
+        of its own.
+        """
+        shares = one.feed is other.feed
+
+        def slice_ms(training: RunningTraining) -> float:
+            if shares:
+                one.feed.take_ready(QUICK * self.batch_ms / 1e3, SLICE_S)
+            return training.step_ms()
+
+        with one.feed.held() if shares else nullcontext():
             self.settle(other)
             # Slices that have begun are finished.
             seconds = min(seconds, self.budget.left_s - 2 * one.slice_s)
             return in_turn(
-                one.step_ms,
-                other.step_ms,
+                lambda: slice_ms(one),
+                lambda: slice_ms(other),
                 seconds=seconds,
                 hopeless=CLEARLY_SLOWER,
                 clock=self.clock,

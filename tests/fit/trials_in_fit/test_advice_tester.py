@@ -15,7 +15,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
 from keras_perf.trials import trying
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.training import budget, running
 
 X = np.arange(1600.0, dtype="float32").reshape(200, 8) / 1600

@@ -16,7 +16,7 @@ from keras_perf.callbacks import advice_tester
 from keras_perf.observation.of_fit import calling_fit
 from keras_perf.trials import trying
 from keras_perf.trials.environment.handed_training import HandedTraining
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.training import budget, running

@@ -14,7 +14,7 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks import copied_callbacks
 from keras_perf.callbacks.copied_callbacks import copied
 from keras_perf.observation.facts.hooks.called_again import why_not_again
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.train_functions.restored import KeptState, build
 from keras_perf.trials.training import budget, changes, running

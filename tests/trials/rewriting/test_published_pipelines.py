@@ -10,8 +10,8 @@ from one_change import ALL, numbers, rewritten
 
 import keras_perf as kp
 from keras_perf.trials import tuning
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.measuring.in_turn import Pair
-from keras_perf.trials.rewriting import side_by_side
 from keras_perf.trials.rewriting.changes import possible_changes
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 from keras_perf.trials.rewriting.same_elements import checksums

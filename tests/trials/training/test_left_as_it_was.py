@@ -16,7 +16,7 @@ from programs import set_random_seed
 
 import keras_perf as kp
 from keras_perf.trials import find_learning_rate as ramp
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.train_functions.restored import KeptState
 from keras_perf.trials.training import budget, changes, running, which_changes
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import keras_perf as kp
 from keras_perf.observers import cpu_formats
 from keras_perf.observers.cpu_formats import cpu_has_bfloat16
-from keras_perf.trials.rewriting import side_by_side
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.training import budget, changes, running
 from keras_perf.trials.training.precision import in_precision, other_policy
 

@@ -18,9 +18,10 @@ from keras_perf.analyse.training import newest_training
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.arguments import check_replicas
 from keras_perf.trials.backends import tensorflow_training
+from keras_perf.trials.measuring import side_by_side
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.measuring.progress import Progress
-from keras_perf.trials.rewriting import shuffle_buffers, side_by_side
+from keras_perf.trials.rewriting import shuffle_buffers
 from keras_perf.trials.rewriting.changes import possible_changes
 from keras_perf.trials.rewriting.changes.cache import cache
 from keras_perf.trials.rewriting.keeping import Kept

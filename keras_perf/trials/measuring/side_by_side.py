@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_perf.trials.measuring.in_turn import Pair, in_turn
 from keras_perf.trials.measuring.own_iterator import Feed
+from keras_perf.trials.measuring.slices import Stretch, unit_ms
 
 SLICE_S = 0.15
 """Seconds of one pipeline before it is the other's turn; as long it runs before, not counted."""
@@ -49,14 +50,13 @@ class EndlessPipeline:
             step_s: seconds in which nothing is taken, as while a step trains; they are in the
                 figure.
         """
+        self._at_once = 1
         with self._feed.held():
-            self._take_for(SLICE_S, step_s)
-            batches, seconds = self._take_for(SLICE_S, step_s)
-        return 1e3 * seconds / batches
+            return unit_ms(lambda seconds: self._take_for(seconds, step_s), SLICE_S)
 
-    def _take_for(self, seconds: float, step_s: float) -> tuple[int, float]:
-        """So many batches, in so many seconds; at least one."""
-        batches, spent = 0, 0.0
+    def _take_for(self, seconds: float, step_s: float) -> Stretch:
+        """As many batches as come in so many seconds; at least one."""
+        batches, spent, calls, longest_s = 0, 0.0, 0, 0.0
         while spent < seconds:
             if step_s:
                 self._at_once = 1
@@ -65,12 +65,12 @@ class EndlessPipeline:
                 spent += self._clock() - begin
             taken_s = self.take(self._at_once)
             batches += self._at_once
-            spent += taken_s
+            spent, calls, longest_s = spent + taken_s, calls + 1, max(longest_s, taken_s)
             if taken_s < seconds / FEW_CALLS:
                 self._at_once *= 2
             elif taken_s > seconds and self._at_once > 1:
                 self._at_once //= 2
-        return batches, spent
+        return Stretch(batches, spent, calls, longest_s)
 
 
 def side_by_side(
