@@ -86,7 +86,7 @@ def _cut(host: Host, line: PythonLine, found: Spans, number: Ticks | None, origi
     inside = (execution >= 0) & (host.fetched < found.end[execution])
     fetched, execution = host.fetched[inside], execution[inside]
     nth = np.arange(len(execution)) - np.searchsorted(execution, execution)
-    if host.loops:
+    if host.loops or _counts_several(number):
         each = _fetches_a_step(np.bincount(execution, minlength=count), number)
         cuts = (nth > 0) & (nth % each == 0)
     else:
@@ -106,6 +106,13 @@ def _cut(host: Host, line: PythonLine, found: Spans, number: Ticks | None, origi
         line,
         origin,
     )
+
+
+def _counts_several(number: Ticks | None) -> bool:
+    """By the markers' numbers most executions have several steps, without a loop in a graph too."""
+    if number is None or len(number) < 2:
+        return False
+    return bool(np.percentile(np.diff(number), 50, method="lower") > 1)
 
 
 def _fetches_a_step(fetches: Ticks, number: Ticks | None) -> int:

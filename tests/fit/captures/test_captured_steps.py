@@ -233,6 +233,13 @@ def test_the_size_of_a_long_window_is_estimated_for_any_train_function(arguments
     assert not said()
 
 
+def test_steps_of_an_execution_are_told_apart_where_python_runs_them(tmp_path):
+    profiler = kp.WindowedProfiler(tmp_path, warmup_steps=4, active_steps=12)
+    network = programs.model(run_eagerly=True, steps_per_execution=4)
+    network.fit(programs.dataset(20), verbose=0, shuffle=False, callbacks=[profiler])
+    assert kp.read_trace(tmp_path).to_frame()["step"].tolist() == list(range(4, 16))
+
+
 def test_what_a_capture_costs_is_logged_with_it(tmp_path):
     fit(tmp_path, batches=80, epochs=1)
     [capture] = captures(tmp_path)

@@ -118,7 +118,7 @@ def test_two_replicas_that_wait_at_once_wait_once(tmp_path):
     assert column(frame(tmp_path, host), "input_wait_ms") == [4]
 
 
-def executions_of_four(first_end, **stats):
+def executions_of_four(first_end, in_a_graph=True, **stats):
     """Two executions of up to four steps, each of 5 ms with a wait of 2; 10 ms apart."""
     host = BuiltPlane("/host:CPU").line(
         "python", marker(40, 0, first_end), runs(1, first_end - 1), marker(44, 30, 50), runs(31, 49)
@@ -127,11 +127,13 @@ def executions_of_four(first_end, **stats):
     host.line(
         "tf_data_iterator_get_next_as_optional/1", *(fetch(b, b + 2, **stats) for b in begins)
     )
-    return host.line("tf_Compute/1", ("while/body/_1/MatMul:MatMul", 3, 4))
+    loop = "while/body/_1/" if in_a_graph else ""
+    return host.line("tf_Compute/1", (f"{loop}MatMul:MatMul", 3, 4))
 
 
-def test_an_execution_of_several_steps_is_cut_where_it_fetches(tmp_path):
-    found = frame(tmp_path, executions_of_four(20))
+@pytest.mark.parametrize("in_a_graph", [True, False])
+def test_an_execution_of_several_steps_is_cut_where_it_fetches(in_a_graph, tmp_path):
+    found = frame(tmp_path, executions_of_four(20, in_a_graph))
     assert found["step"].tolist() == list(range(40, 48))
     assert found["execution"].tolist() == [0] * 4 + [1] * 4
     assert column(found, "begin_ms") == [0, 6, 11, 16, 30, 36, 41, 46]
@@ -161,6 +163,12 @@ def test_two_replicas_fetches_are_one_step(tmp_path):
 def test_two_fetches_without_a_loop_are_one_step(tmp_path):
     host = BuiltPlane("/host:CPU").line("python", marker(3, 0, 10), runs(1, 9))
     assert len(frame(tmp_path, host.line("tf_data", wait(2, 3), wait(4, 5)))) == 1
+
+
+def test_nor_are_they_several_where_one_number_is_missing(tmp_path):
+    host = BuiltPlane("/host:CPU").line("python", *(marker(n, 9 * n, 9 * n + 8) for n in (0, 1, 3)))
+    host.line("tf_data", *(wait(9 * n + at, 9 * n + at + 1) for n in (0, 1, 3) for at in (1, 3)))
+    assert frame(tmp_path, host)["step"].tolist() == [0, 1, 3]
 
 
 def test_markers_that_number_executions_do_not_number_steps(tmp_path):
