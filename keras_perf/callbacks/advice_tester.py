@@ -91,7 +91,7 @@ class AdviceTester(ObservingCallback):
         recording = fit.recording
         try:
             trials = self._tried(fit)
-        except ValueError as error:
+        except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
             recording.not_known["advice_trials"] = error_line(error)
             return
         recording.facts = replace(recording.facts, advice_trials=trials)

@@ -109,6 +109,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
             kept = (e for e in executions if e.steps == present or e.kind is not Kind.STEADY)
             self._times.add(kept)
 
+    asked_last = True
+
     def wants(self, plan: Plan) -> bool:
         """Once applied, each ordinary execution; else those in whose place a trial may come."""
         if plan.kind is not Kind.STEADY or plan.steps != self._training.steps_per_execution:

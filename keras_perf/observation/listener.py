@@ -72,6 +72,9 @@ class Listener:
 class Director(Listener):
     """A listener that also decides how the next execution is run."""
 
+    asked_last = False
+    """It runs others in place of executions in which no other director sees to anything."""
+
     def wants(self, plan: Plan) -> bool:
         """Whether to be asked how this one is run; asked before each, so it must be quick."""
         raise NotImplementedError

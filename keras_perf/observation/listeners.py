@@ -23,7 +23,8 @@ class Audience:
         """Tells `listener` from now on."""
         self._listeners.append(listener)
         if isinstance(listener, Director):
-            self._directors += (listener,)
+            directors = (*self._directors, listener)
+            self._directors = tuple(sorted(directors, key=lambda each: each.asked_last))
 
     def tell(self, hook: str, *arguments: Any, **named: Any) -> None:
         """Calls a method of every listener; one that fails is told no more."""

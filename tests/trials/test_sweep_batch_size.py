@@ -210,6 +210,13 @@ def test_a_model_that_cannot_be_written_is_refused_with_the_remedy(monkeypatch):
         kp.sweep_batch_size(network, dataset(), [8])
 
 
+def test_a_method_set_on_the_object_is_refused_which_no_child_would_have():
+    network = model()
+    network.compute_loss = network.compute_loss
+    with pytest.raises(ValueError, match="got compute_loss set on the object, which another"):
+        kp.sweep_batch_size(network, dataset(), [8])
+
+
 def test_a_child_uses_the_gpus_that_the_program_has_chosen(gpus, monkeypatch, tmp_path):
     gpus[:] = ["GPU 2"]
     commands, limited = [], []

@@ -81,6 +81,7 @@ class EndedBy(Words):
     """What ended trials before all was tried."""
 
     INTERRUPT = "an interrupt"
+    TOO_SLOW = "steps so long that two trainings in turn take {needed_s:.0f} s of {budget_s:.0f} s"
 
 
 class InputEnd(Words):

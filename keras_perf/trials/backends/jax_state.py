@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import keras
@@ -51,22 +51,25 @@ class KeptState:
         """Nothing: a step changes what it is given."""
 
     def put_back(self) -> None:
-        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
-        with uninterrupted():
-            self.put_values_back()
+        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done.
+
+        Raises what putting back one of them raises, once the others are back.
+        """
+        with uninterrupted(), ExitStack() as each:
+            each.callback(random.setstate, self._python)
+            each.callback(np.random.set_state, self._numpy)
             for name, value in self._settings.items():
                 if hasattr(self._model, name):
-                    setattr(self._model, name, value)
-            random.setstate(self._python)
-            np.random.set_state(self._numpy)
+                    each.callback(setattr, self._model, name, value)
+            each.callback(self.put_values_back)
 
     def put_values_back(self) -> None:
         """Of the variables alone, which a step that failed may have used up."""
-        with uninterrupted():
+        with uninterrupted(), ExitStack() as each:
             for variable in _variables(self._model):
                 # Metrics make theirs in the first step: at its beginning they are zero.
                 zeros = np.zeros(variable.shape)
-                variable.assign(self._values.get(id(variable), zeros))
+                each.callback(variable.assign, self._values.get(id(variable), zeros))
 
 
 @contextmanager

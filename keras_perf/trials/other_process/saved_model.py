@@ -10,6 +10,7 @@ from pathlib import Path
 import keras
 
 from keras_perf.records.text.error_line import error_line
+from keras_perf.trials.methods_of_object import method_of_object
 from keras_perf.trials.other_process.custom_objects import (
     custom_objects,
     modules_of_custom_objects,
@@ -46,6 +47,11 @@ class SavedModel:
         Raises:
             ValueError: it cannot be written.
         """
+        if method := method_of_object(model):
+            raise ValueError(
+                f"model must be one that model.save can write, got {method} set on the object, "
+                "which another process would not have. Define it in the model's class."
+            )
         file = folder / "model.keras"
         try:
             model.save(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import keras
@@ -113,19 +113,23 @@ class KeptState:
 
     @uninterrupted()
     def put_back(self) -> None:
-        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done."""
-        for variable in self._copies(self._model.metrics_variables):
-            if id(variable) not in self._values:
-                # Metrics make theirs in the first step: at its beginning they are zero.
-                variable.assign(tf.zeros_like(variable))
-        for variable, value in self._values.values():
-            variable.assign(value)
-        random.setstate(self._python)
-        np.random.set_state(self._numpy)
-        self._model.stop_training = self._stops
-        for name, value in self._settings.items():
-            if getattr(self._model, name) is not value:
-                setattr(self._model, name, value)
+        """All of it, bit for bit; Ctrl-C meanwhile is answered when it is done.
+
+        Raises what putting back one of them raises, once the others are back.
+        """
+        with ExitStack() as each:
+            each.callback(setattr, self._model, "stop_training", self._stops)
+            for name, value in self._settings.items():
+                if getattr(self._model, name) is not value:
+                    each.callback(setattr, self._model, name, value)
+            each.callback(random.setstate, self._python)
+            each.callback(np.random.set_state, self._numpy)
+            for variable, value in self._values.values():
+                each.callback(variable.assign, value)
+            for variable in self._copies(self._model.metrics_variables):
+                if id(variable) not in self._values:
+                    # Metrics make theirs in the first step: at its beginning they are zero.
+                    each.callback(variable.assign, tf.zeros_like(variable))
 
 
 def _variables(model: keras.Model) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from keras_perf.records.reasons.why_not_tried import EndedBy
+from keras_perf.trials.measuring.in_turn import LEAST_SLICES
 from keras_perf.trials.measuring.side_by_side import EndlessPipeline
 from keras_perf.trials.rewriting.admission import kept_already
 from keras_perf.trials.rewriting.changes import Change
@@ -13,6 +15,13 @@ from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.trier import Trier
+
+EXECUTIONS = 4 * LEAST_SLICES
+"""Of two trainings in turn, in each slice one that is counted and one before it."""
+
+
+class TooSlowError(Exception):
+    """No two trainings can be compared in the time there is."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class FirstLook:
 def first_look(
     trier: Trier, setup: Setup, clock: Callable[[], float], *, one_shape: bool
 ) -> FirstLook:
-    """Looks at all three.
+    """Looks at all three; raises `TooSlowError` where no time is enough for that.
 
     Arguments:
         trier: measures; learns how long the input alone takes for a batch.
@@ -57,7 +66,9 @@ def first_look(
         not_kept = trier.kept(keeps, setup, setup, take).why_not
         trier.batch_ms = alone.batch_ms()
     trier.say("the training as it is")
-    trier.settle(present)
+    step_ms, budget_s = trier.settle(present), trier.budget.seconds
+    if (needed_s := EXECUTIONS * setup.steps * step_ms / 1e3) > budget_s:
+        raise TooSlowError(EndedBy.TOO_SLOW.of(needed_s=needed_s, budget_s=budget_s))
     trier.say("steps on a ready batch")
     ready = RunningTraining(replace(setup, ready=True), trier.functions, clock)
     seconds = Budget.for_a_pair(trier.budget.left_s, 8)

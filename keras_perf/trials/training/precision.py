@@ -9,6 +9,7 @@ import keras
 from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.backends.chosen import training_backend
+from keras_perf.trials.methods_of_object import method_of_object
 
 FULL = "float32"
 
@@ -41,8 +42,13 @@ def in_precision(model: keras.Model, policy: str) -> keras.Model:
     """A copy, compiled like the model, with its weights and on its replicas.
 
     Raises:
-        ValueError: it is not made of layers alone, as functional and sequential models are.
+        ValueError: it is not made of layers alone, as functional and sequential models are, or
+            trains by a method of its own.
     """
+    if method := method_of_object(model):
+        raise ValueError(
+            f"a copy of the model has no {method} that was set on it, not in its class"
+        )
     if not type(model).__module__.startswith("keras."):
         raise ValueError(
             f"a copy of {type(model).__name__} cannot be made: only functional and sequential "

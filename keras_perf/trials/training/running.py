@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -119,8 +119,8 @@ class RunningTraining:
         if setup.keras_loop:
             self._hooks = _begun(hooks_of(model, setup.callbacks, reads=setup.others_wait))
 
-    def settle(self) -> None:
-        """Runs until it goes its usual way: functions are compiled, and threads tuned."""
+    def settle(self) -> float:
+        """Runs until it goes its usual way, compiled and tuned; milliseconds of a step then."""
         before_ms = float("inf")
         with self.feed.held():
             self._run_first()
@@ -128,8 +128,9 @@ class RunningTraining:
             while self._clock() - begin < SETTLING_S:
                 now_ms = self._run_for(SLICE_S / 2).unit_ms
                 if now_ms * SETTLED > before_ms:
-                    return
+                    return now_ms
                 before_ms = now_ms
+        return before_ms
 
     def _run_first(self) -> None:
         """The first execution, in which XLA compiles."""
@@ -141,7 +142,8 @@ class RunningTraining:
     def step_ms(self) -> float:
         """A step of the present batch size, in a slice of training."""
         begin = self._clock()
-        with self.feed.held(), _resting_collector(self._setup.collector_rests):
+        rests = self._setup.collector_rests
+        with self.feed.held(), _resting_collector() if rests else nullcontext():
             step_ms = unit_ms(self._run_for, SLICE_S)
         self._slices_s.append(self._clock() - begin)
         return step_ms
@@ -234,11 +236,8 @@ def _begun(hooks: keras.callbacks.CallbackList) -> keras.callbacks.CallbackList:
 
 
 @contextmanager
-def _resting_collector(rests: bool) -> Iterator[None]:
+def _resting_collector() -> Iterator[None]:
     """As the advice `tune-gc` has it, for a while."""
-    if not rests:
-        yield
-        return
     thresholds = gc.get_threshold()
     try:
         # Without collecting before, as the advice does once: here it would be in each slice.

@@ -17,13 +17,13 @@ from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.training.batches.padding import some_axis_varies
 from keras_perf.trials.training.budget import Budget
 from keras_perf.trials.training.changes import TrainingChange, at_this_speed, of_pipeline
-from keras_perf.trials.training.first_look import FirstLook, first_look
+from keras_perf.trials.training.first_look import FirstLook, TooSlowError, first_look
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import Together
 from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
-from keras_perf.trials.training.which_changes import which_changes
+from keras_perf.trials.training.which_changes import is_likely, which_changes
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Search:
                 elif hidden:
                     self._on_top.append(change)
                 elif self._has_time(change, self._left_s):
-                    self._try_alone(change, 1 + sum(map(_likely, changes[number + 1 :])))
+                    self._try_alone(change, 1 + sum(map(is_likely, changes[number + 1 :])))
                 elif change.rewriting is None and not change.alters:
                     self._on_top.append(change)
             self._put_together()
@@ -99,6 +99,8 @@ class Search:
             stopped = EndedBy.INTERRUPT.of()
             if self._together is not None:
                 self._together.only_the_first()
+        except TooSlowError as error:
+            stopped = error.args[0]
         except BaseException:
             remove(self._rewritings)
             raise
@@ -242,9 +244,3 @@ class Search:
             self._trier.leaves_out(change, WhyNotTried.AS_ON_READY.of(other=other))
             return False
         return True
-
-
-def _likely(change: TrainingChange) -> bool:
-    """It is tried unless time is over, not only where there is no room in a better place."""
-    rewriting = change.rewriting
-    return rewriting is None or not (rewriting.in_place_of or rewriting.folder)

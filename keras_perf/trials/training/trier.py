@@ -171,10 +171,11 @@ class Trier:
                 clock=self.clock,
             )
 
-    def settle(self, training: RunningTraining) -> None:
-        """Until it goes its usual way; what making it took is learned."""
-        training.settle()
+    def settle(self, training: RunningTraining) -> float:
+        """Until it goes its usual way; what making it took is learned. A step's milliseconds."""
+        step_ms = training.settle()
         self.making.took(training.making_s, compiled=training.compiles)
+        return step_ms
 
     def _against(self, rewriting: Change | None, on: Setup, made: Setup) -> str:
         if rewriting is None:

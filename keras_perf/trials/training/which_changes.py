@@ -96,3 +96,9 @@ def _of_input(trier: Trier, setup: Setup, allowed: Allowed, cache_dir: Path | No
 def _not_done(trier: Trier, left: Iterable[NotDone]) -> None:
     for each in left:
         trier.not_tried.append(NotTried(id=each.id, where=each.where, why=each.why))
+
+
+def is_likely(change: TrainingChange) -> bool:
+    """It is tried unless time is over, not only where there is no room in a better place."""
+    rewriting = change.rewriting
+    return rewriting is None or not (rewriting.in_place_of or rewriting.folder)

@@ -68,11 +68,14 @@ def test_another_profiler_is_left_alone_and_said(tmp_path, said):
     assert list((tmp_path / "theirs").rglob("*.xplane.pb"))
 
 
+@pytest.mark.parametrize("recommender_first", [False, True])
 @pytest.mark.usefixtures("tracing_is_cheap")
-def test_trials_of_longer_executions_leave_the_window_where_it_was_asked_for(tmp_path, told):
+def test_trials_of_longer_executions_leave_the_window_where_it_was_asked_for(
+    recommender_first, tmp_path, told
+):
     window = {"skip_first": 60, "warmup_steps": 0, "active_steps": 5}
     ours = [kp.WindowedProfiler(tmp_path, **window), kp.StepsPerExecutionRecommender(tmp_path)]
-    fit(ours, batches=400)
+    fit(ours[::-1] if recommender_first else ours, batches=400)
     [path] = traces(tmp_path)
     assert marked_steps(path) == [60, 61, 62, 63, 64]
     tried = [each for each in told if each.kind is Kind.TRIAL]

@@ -118,6 +118,21 @@ def test_no_logs_are_read_on_trial_that_no_callback_of_fit_reads(
     assert seen[0] == of_a_library
 
 
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, MemoryError])
+def test_what_trials_raise_stands_in_the_report_as_the_reason(tmp_path, monkeypatch, error):
+    def fails(*_, **__):
+        raise error("on purpose")
+
+    monkeypatch.setattr(trying, "tried_advice", fails)
+    trained(only_trying(tmp_path))
+    assert (
+        newest_training(tmp_path, None)
+        .summary()
+        .facts.not_known["advice_trials"]
+        .endswith("on purpose")
+    )
+
+
 def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
     class Fails(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):

@@ -250,6 +250,30 @@ def test_ctrl_c_between_two_assignments_of_what_is_put_back(monkeypatch, undistu
     assert_equal(program.goes_on(), undisturbed)
 
 
+@pytest.mark.parametrize("nth", [1, 4])
+def test_what_cannot_be_put_back_keeps_nothing_else_from_it(monkeypatch, nth):
+    program = Program()
+    before, kept = program.state(), KeptState(program.model)
+    program.model.train_on_batch(*program.seen[0])
+    random.random(), np.random.random()
+    kind = type(program.model.weights[0].value)
+    assign, assigned = kind.assign, []
+
+    def fails(self, *arguments, **options):
+        assigned.append(self)
+        if len(assigned) == nth:
+            raise MemoryError("on purpose")
+        return assign(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "assign", fails)
+        with pytest.raises(MemoryError, match="on purpose"):
+            kept.put_back()
+    kept.put_back()
+    assert len(assigned) > nth
+    assert_equal(program.state(), before)
+
+
 class HeadInItsStep(keras.Model):
     """A layer is made in the first train step only, which runs eagerly."""
 

@@ -128,6 +128,13 @@ def step_s(one):
     return time.perf_counter() - begin
 
 
+def test_a_model_that_trains_by_a_method_set_on_the_object_is_not_copied():
+    mine = model("float32", width=8)
+    mine.train_step = mine.train_step
+    with pytest.raises(ValueError, match="a copy of the model has no train_step that was set on"):
+        in_precision(mine, "mixed_bfloat16")
+
+
 @pytest.mark.timing
 @pytest.mark.usefixtures("only_precision")
 def test_what_half_precision_costs_or_gives_on_this_cpu_is_found():

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import keras
@@ -240,6 +241,21 @@ def test_ctrl_c_between_two_variables_that_are_put_back_waits_for_all_of_them(mo
         kept.put_back()
     assert len(assigned) > 2
     assert_equal(state(model), before)
+
+
+@pytest.mark.usefixtures("short_slices")
+def test_steps_too_long_for_the_budget_are_looked_at_no_longer_than_that_takes_to_see(monkeypatch):
+    ran = []
+    run_for = running.RunningTraining._run_for
+
+    def takes_long(self, seconds):
+        ran.append(self)
+        return replace(run_for(self, 0.0), seconds=10.0, calls=1, units=1)
+
+    monkeypatch.setattr(running.RunningTraining, "_run_for", takes_long)
+    found = kp.try_advice(dense(), rows().batch(8), budget_s=100.0).trials
+    assert found.stopped == "steps so long that two trainings in turn take 120 s of 100 s"
+    assert (found.step_ms, found.changes, len(ran)) == (0.0, (), 3)
 
 
 @pytest.mark.usefixtures("short_slices")
