@@ -46,6 +46,7 @@ class Machine:
 
             def settle(self):
                 machine.clock.now += 0.3
+                return machine.step_ms(self.setup)
 
             def step_ms(self):
                 ms = machine.step_ms(self.setup)
@@ -63,6 +64,7 @@ class Machine:
 
         class Feed:
             held = staticmethod(contextmanager(lambda: iter([None])))
+            take_ready = staticmethod(lambda *_: None)
 
         for module in (search, first_look, trier):
             monkeypatch.setattr(module, "RunningTraining", Training)
@@ -101,6 +103,13 @@ def test_trials_end_in_time(monkeypatch, trace_s, execution_s, gains):
     assert machine.clock.now <= BUDGET_S
     assert found.seconds == machine.clock.now
     assert found.changes or found.not_tried
+
+
+def test_steps_of_which_no_two_slices_fit_in_are_not_compared(monkeypatch):
+    machine = Machine(0.0, 3.0, {})
+    found = machine.trials(monkeypatch, batches())
+    assert found.stopped == "steps so long that two trainings in turn take 36 s of 30 s"
+    assert machine.clock.now < BUDGET_S
 
 
 def test_what_compiles_for_longer_than_there_is_time_is_not_begun(monkeypatch):
