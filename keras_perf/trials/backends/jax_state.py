@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from keras_perf.observers.delayed_signals import uninterrupted
+from keras_perf.trials.room_for_state import require_room
 
 STATE_AT_THE_MODEL = ("_jax_state", "_jax_state_synced")
 """Keras 3.7 to 3.15: arrays for callbacks, and whether the variables have them."""
@@ -33,10 +34,14 @@ class KeptState:
 
     Arguments:
         model: compiled and built.
+
+    Raises:
+        ValueError: there is no memory for a copy.
     """
 
     def __init__(self, model: keras.Model) -> None:
         self._model = model
+        require_room(_variables(model))
         # Copies: a step uses up the arrays that it is given.
         self._values = {id(v): np.array(v.value, copy=True) for v in _variables(model)}
         self._settings = {

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import uninterrupted
+from keras_perf.trials.room_for_state import require_room
 from keras_perf.trials.train_functions.build_on import build_on
 from keras_perf.trials.train_functions.left_behind import require_nothing_left_behind
 from keras_perf.trials.train_functions.traced_step import TracedStep, traced_step
@@ -65,12 +66,16 @@ class KeptState:
 
     Arguments:
         model: compiled and built.
+
+    Raises:
+        ValueError: there is no memory for a copy.
     """
 
     def __init__(self, model: keras.Model) -> None:
         self._model = model
         self._values: dict[int, tuple[tf.Variable, Any]] = {}
         self._steps: list[TracedStep] = []
+        require_room(self._copies(_variables(model)))
         self._keep(_variables(model))
         if model.run_eagerly or tf.config.functions_run_eagerly():
             self._keep_each(_living_variables())
