@@ -66,9 +66,7 @@ class Observation(ObservedTraining):
         self.now = clock
         self.timeline = backend.timeline
         self.audience = Audience()
-        self.batch = 0
-        self.mid_epoch = False
-        self.diagnoses = True
+        self.batch, self.mid_epoch, self.diagnoses = 0, False, True
         self.closed, self._closing, self._process = False, threading.Lock(), os.getpid()
         self._begun = clock()
         self.pace = Pace(steps_per_execution, fetches_per_step, self._begun)
@@ -130,8 +128,9 @@ class Observation(ObservedTraining):
 
     def _plan(self, iterator: Any, now: int) -> Plan:
         """What the next execution is, after the work that is due between two executions."""
-        if self.pipeline is None or self.pipeline.iterator is not iterator:
-            self.reads(iterator)
+        is_read = self.pipeline is not None and self.pipeline.iterator is iterator
+        if not is_read and self.reads(iterator):
+            self.timeline.keep_input()
         pace = self.pace
         if (over := pace.over(now)) is Over.STRETCH:
             self._end_stretch(pace.held_fetches)

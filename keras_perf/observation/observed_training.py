@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import keras
@@ -58,6 +60,7 @@ class ObservedTraining:
         self.epoch_steps: int | None = None
         self.input_kind: str | None = None
         self.pipeline: InputModel | None = None
+        self._read_from: Callable[[], Any] = lambda: None
         self.rows_differ: bool | None = None
         self.many_shapes = self.feeds_devices = False
         self.work = backend.work
@@ -80,12 +83,17 @@ class ObservedTraining:
         """XLA compiles the steps, and nothing tells when."""
         return False
 
-    def reads(self, iterator: Any) -> None:
-        """Executions fetch from this iterator from now on."""
+    def reads(self, iterator: Any) -> bool:
+        """Executions fetch from this iterator from now on; True if they did before, too."""
+        goes_on = self._read_from() is iterator
+        with suppress(TypeError):
+            # Held, it would not end when its user lets it go.
+            self._read_from = weakref.ref(iterator)
         self.pipeline = self.backend.input_model(iterator)
         self.rows_differ = self.backend.rows_may_differ(self.pipeline)
         self.many_shapes |= self.backend.many_shapes(self.pipeline)
         self.feeds_devices |= bool(getattr(self.pipeline, "feeds_devices", False))
+        return goes_on
 
     def gaps_of_single_steps(self) -> Sequence[int]:
         """tf.data's gap times, where an ordinary execution is one step that fetches once."""

@@ -163,6 +163,20 @@ def test_what_lies_between_epochs_and_the_steps_is_the_whole_training(tmp_path):
     assert 0.6 * whole.took_s < told_s < whole.took_s
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_iterator_that_keras_keeps_is_made_by_no_epoch(kept, tmp_path, monkeypatch):
+    gaps, detector = [], kp.StepGapDetector(tmp_path)
+    monkeypatch.setattr(detector, "epoch_gap_ends", gaps.append)
+    data, how = programs.dataset(20), {"epochs": 3, "verbose": 0, "shuffle": False}
+    if kept:
+        data, how["steps_per_epoch"] = data.repeat(), 20
+    programs.model().fit(data, callbacks=[detector], **how)
+    assert [(gap.step, gap.renewed) for gap in gaps if gap.followed] == [
+        (20, not kept),
+        (40, not kept),
+    ]
+
+
 def test_training_that_stops_early_keeps_its_events(tmp_path):
     stop = keras.callbacks.EarlyStopping("loss", patience=0, min_delta=np.inf, mode="min")
     slow = programs.Stalls(30, 0)
