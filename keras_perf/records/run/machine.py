@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,7 +28,8 @@ class Machine:
     `threads` are those of TensorFlow's pools as set, 0 where nobody set them; `tensor_float_32`,
     whether products of float32 may be computed with fewer digits where the GPU can;
     `container_memory_mib` what a container may use of `memory_total_mib`, None without a limit;
-    `memory_available_mib` what is left of both.
+    `memory_available_mib` what is left of both; `container_cpus`, of how many logical CPUs it may
+    use the time.
     """
 
     cpu_count: int | None = fact(count(1, MACHINES))
@@ -35,6 +37,7 @@ class Machine:
     memory_available_mib: float | None = fact(number())
     memory_total_mib: float | None = fact(number(1e-9))
     container_memory_mib: float | None = fact(number(1e-9))
+    container_cpus: float | None = fact(number(1e-9))
     threads: Mapping[str, int] = fact(named(count(0, MACHINES)), {})
     gpu_thread_mode: str | None = fact(text)
     training_gpus: tuple[TrainingGpu, ...] = fact(each(record(TrainingGpu)), ())
@@ -42,5 +45,6 @@ class Machine:
 
     @property
     def cores(self) -> int:
-        """Logical CPUs; 1 where that is not known."""
-        return self.cpu_count or 1
+        """Logical CPUs that may be used at once; 1 where that is not known."""
+        cores, of_container = self.cpu_count or 1, self.container_cpus
+        return cores if of_container is None else min(cores, math.ceil(of_container))

@@ -195,7 +195,7 @@ class RunFacts:
     @property
     def pool(self) -> int:
         """Threads of the pool in which stages of the input call functions."""
-        return self.input.pool(self.machine.threads, self.machine.cores)
+        return self.input.pool(self.machine.threads, self.machine.cpu_count or 1)
 
     def told(self, values: Mapping[str, Any]) -> tuple[RunFacts, list[str]]:
         """The record with these values, by their keys, and the keys of those that are wrong.

@@ -55,6 +55,7 @@ SETTINGS: Mapping[str, str | Callable[[RunFacts], Any]] = {
     "threads of an operation": lambda facts: facts.machine.threads.get("intra_op") or None,
     "operations at a time": lambda facts: facts.machine.threads.get("inter_op") or None,
     "memory": lambda facts: _size(facts.machine.memory_total_mib),
+    "CPUs of the container": lambda facts: facts.machine.container_cpus,
     "memory of the container": lambda facts: _size(facts.machine.container_memory_mib),
 }
 """The name that a reader is shown, and where the value stands, or how it is made."""

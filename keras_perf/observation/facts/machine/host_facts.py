@@ -11,7 +11,11 @@ import psutil
 
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.cpu_formats import cpu_has_bfloat16
-from keras_perf.observers.sensors.container_memory import container_memory, memory_available_mib
+from keras_perf.observers.sensors.container_limits import (
+    container_cpus,
+    container_memory,
+    memory_available_mib,
+)
 from keras_perf.observers.usable_cores import usable_cores
 
 
@@ -26,6 +30,7 @@ def host_facts(*libraries: tuple[str, str]) -> Questions:
     return {
         "versions": lambda: versions,
         "cpu_count": usable_cores,
+        "container_cpus": container_cpus,
         "cpu_bfloat16": cpu_has_bfloat16,
         "memory_available_mib": memory_available_mib,
         "memory_total_mib": lambda: psutil.virtual_memory().total / 2**20,

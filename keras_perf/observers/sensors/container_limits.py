@@ -1,4 +1,4 @@
-"""The memory that a container may use, where it is less than the machine's."""
+"""The memory and processors that a container may use, where it is less than the machine's."""
 
 from __future__ import annotations
 
@@ -36,8 +36,22 @@ def container_memory(root: Path = Path("/")) -> ContainerMemory | None:
 
     Source: the kernel's documentation of control groups, "Memory Interface Files".
     """
-    found = [known for group in _groups(root) if (known := _of_group(group)) is not None]
+    groups = _groups(root, "memory")
+    found = [known for group in groups if (known := _of_group(group)) is not None]
     return min(found, key=lambda known: known.available_mib, default=None)
+
+
+def container_cpus(root: Path = Path("/")) -> float | None:
+    """Of how many logical CPUs a container may use the time, parts of one too; None if of all.
+
+    Arguments:
+        root: of the file system.
+
+    Source: the kernel's documentation of control groups, "CPU Interface Files", and for version 1
+    "CFS Bandwidth Control".
+    """
+    quotas = [q for group in _groups(root, "cpu") if (q := _quota(group)) is not None]
+    return min(quotas, default=None)
 
 
 def memory_available_mib() -> float:
@@ -47,12 +61,17 @@ def memory_available_mib() -> float:
     return available_mib if container is None else min(available_mib, container.available_mib)
 
 
-def _groups(root: Path) -> Iterator[Path]:
-    """The group of this process and those around it, in both versions."""
+def _groups(root: Path, controller: str) -> Iterator[Path]:
+    """The group of this process and those around it, in both versions.
+
+    Arguments:
+        root: of the file system.
+        controller: whose groups are wanted, of those that version 1 keeps apart.
+    """
     with contextlib.suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, name = line.split(":", 2)
-            if controllers in ("", "memory"):
+            if not controllers or controller in controllers.split(","):
                 top = root / "sys/fs/cgroup" / controllers
                 group = top / name.strip("/")
                 yield from (each for each in (group, *group.parents) if each.is_relative_to(top))
@@ -68,4 +87,14 @@ def _of_group(group: Path) -> ContainerMemory | None:
             kept = used - int(stat.get(files, 0))
             if limit < NO_LIMIT:
                 return ContainerMemory(limit / _MIB, max(0, limit - kept) / _MIB)
+    return None
+
+
+def _quota(group: Path) -> float | None:
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (group / "cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    with contextlib.suppress(OSError, ValueError):
+        least = int((group / "cpu.cfs_quota_us").read_text())
+        return least / int((group / "cpu.cfs_period_us").read_text()) if least > 0 else None
     return None

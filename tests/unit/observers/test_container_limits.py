@@ -1,4 +1,4 @@
-"""A container's memory, from written files of control groups."""
+"""What a container may use, from written files of control groups."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_perf.observers.sensors import container_memory as module
-from keras_perf.observers.sensors.container_memory import (
+from keras_perf.observers.sensors import container_limits as module
+from keras_perf.observers.sensors.container_limits import (
     ContainerMemory,
+    container_cpus,
     container_memory,
     memory_available_mib,
 )
+from keras_perf.records.run.machine import Machine
 
 MIB = 2**20
 
@@ -81,3 +83,38 @@ def test_what_may_still_be_used_is_the_less_of_machine_and_container(
     monkeypatch.setattr(module.psutil, "virtual_memory", lambda: of_machine)
     monkeypatch.setattr(module, "container_memory", lambda: container)
     assert memory_available_mib() == available_mib
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [("800000 100000\n", 8.0), ("150000 100000", 1.5), ("max 100000", None), ("nonsense", None)],
+)
+def test_a_quota_is_a_number_of_cpus(told, expected, tmp_path):
+    root = machine(tmp_path, "0::/\n", {"sys/fs/cgroup/cpu.max": told})
+    assert container_cpus(root) == expected
+
+
+def test_the_group_that_may_use_the_fewest_counts(tmp_path):
+    files = {
+        "sys/fs/cgroup/job/task/cpu.max": "max 100000",
+        "sys/fs/cgroup/job/cpu.max": "200000 100000",
+        "sys/fs/cgroup/cpu.max": "600000 100000",
+    }
+    assert container_cpus(machine(tmp_path, "0::/job/task\n", files)) == 2.0
+
+
+@pytest.mark.parametrize(("quota", "expected"), [(250_000, 2.5), (-1, None)])
+def test_version_1_tells_the_quota_too(quota, expected, tmp_path):
+    folder = "sys/fs/cgroup/cpu,cpuacct/docker/abc"
+    files = {f"{folder}/cpu.cfs_quota_us": quota, f"{folder}/cpu.cfs_period_us": 100_000}
+    groups = "3:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n0::/\n"
+    assert container_cpus(machine(tmp_path, groups, files)) == expected
+
+
+def test_without_control_groups_all_cpus_may_be_used(tmp_path):
+    assert container_cpus(tmp_path) is None
+
+
+@pytest.mark.parametrize(("cpus", "cores"), [(None, 16), (8.0, 8), (2.5, 3), (0.5, 1), (64.0, 16)])
+def test_no_more_cores_count_than_the_container_may_use(cpus, cores):
+    assert Machine(cpu_count=16, container_cpus=cpus).cores == cores
