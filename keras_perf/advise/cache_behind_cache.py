@@ -36,4 +36,4 @@ def place_behind_a_cache(facts: RunFacts) -> Place | None:
     made_anew = paces[caches[-1] + 1 : paces.index(after) + 1]
     saved = tuple(pace.name for pace in made_anew if not mixes(pace.name))
     steps = float(length.epoch_steps)
-    return Place(same[-1], after, saved, float(length.epochs or 0), steps, again=True)
+    return Place(same[-1], after, saved, float(length.epochs_in_all or 0), steps, again=True)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from keras_perf.records.run.run_facts import Length
+from keras_perf.records.run.length import Length
 
 BLOCKS, LEAST_BLOCKS = 12, 6
 """Medians of so many stretches are looked at, of whole epochs where there are enough of them: a

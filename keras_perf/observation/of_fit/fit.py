@@ -106,6 +106,7 @@ class FitObservation(Observation):
         return {
             **self.backend.settings(self.model),
             "driver": lambda: self._iterators.driver,
+            "epochs_run": lambda: self._epochs_done if self.model.stop_training else None,
             "function_replacements": lambda: self.replacements,
             "predicts": self._calls_in_hooks.predicts,
             "evaluates": self._calls_in_hooks.evaluates,
@@ -222,8 +223,7 @@ class FitObservation(Observation):
         self.mid_epoch = False
         self.answers.forget()
         missing = self._length.missing_steps(self.batch, self.steps_per_execution)
-        self.step -= missing
-        self.batch -= missing
+        self.step, self.batch = self.step - missing, self.batch - missing
         self.trials.epoch_ended(self.batch)
         self.epoch_steps = self.epoch_steps if self.model.stop_training else self.batch
         # XLA compiles for the smaller last batch the first time it comes, without a new trace.

@@ -183,6 +183,7 @@ def test_training_that_stops_early_keeps_its_events(tmp_path):
     _, context = trained(tmp_path, [slow, stop], epochs=5)
     assert 30 in {event["step"] for event in context["events"]}
     assert context["outside"]["epoch_gaps"] == 2
+    assert (context["epochs"], context["epochs_run"]) == (5, 2)
 
 
 def test_an_exception_keeps_the_events_before_it(tmp_path):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from keras_perf.analyse.growth import LEAST_POINTS, growth_of
-from keras_perf.records.run.run_facts import Length
+from keras_perf.records.run.length import Length
 
 STEPS_PER_S = 20.0
 ONE_EPOCH = Length(first_step=0, last_step=20_000)

@@ -28,7 +28,8 @@ from keras_perf.read.fits import fits_of
 from keras_perf.read.left_out import LeftOutWarning
 from keras_perf.read.scalars import load_scalars
 from keras_perf.records.fit_identity import FIT_TAG
-from keras_perf.records.run.run_facts import Length, RunFacts
+from keras_perf.records.run.length import Length
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.write.run_writer import CONTEXT_TAG, RunWriter
 from keras_perf.write.writable_log_dir import writable_log_dir
 

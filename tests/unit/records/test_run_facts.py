@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import keras_perf
-from keras_perf.records.run.run_facts import FORMAT, KEYS, Length, RunFacts, from_json
+from keras_perf.records.run.length import Length
+from keras_perf.records.run.run_facts import FORMAT, KEYS, RunFacts, from_json
 from keras_perf.records.run.settings import Settings
 from keras_perf.records.run.times.exchange import ExchangeFacts
 from keras_perf.records.run.times.outlier import Cause, Outlier

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from keras_perf.advise.recommendation import Recommendation, predicted
+from keras_perf.advise.rules.between_epochs.longer_epochs import PATIENT, fewer_epochs
 from keras_perf.advise.rules.followed import validates_less
 from keras_perf.advise.rules.in_a_loop import rarer_evaluation
 from keras_perf.advise.rules.rule import rule
@@ -20,8 +21,8 @@ RARER = 5
 WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
-BY_VALIDATION = ("ModelCheckpoint", "SaveBestEpoch")
-"""Ends of the names of callbacks that save by what a validation of the same epoch found."""
+BY_VALIDATION = ("ModelCheckpoint", "SaveBestEpoch", *PATIENT)
+"""Ends of the names of callbacks that act by what a validation of the same epoch found."""
 
 ROWS = (
     "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
@@ -43,10 +44,10 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     spent = model.outside.get("validation", 0.0)
     if spent < WORTH * model.whole_ms or recorded is None:
         return None
-    present = _period(recorded.validations, recorded.epoch_gaps)
+    present = recorded.validation_period
     advised = RARER * present
     whole = present == 1 and not _on_a_part(situation)
-    rarer = _may_skip(recorded, present) and (situation.facts.length.epochs or 0) >= advised
+    rarer = _may_skip(recorded, present) and _epochs(situation) >= advised
     if not rarer and not whole:
         return None
 
@@ -81,14 +82,18 @@ def rarer_validation(situation: Situation) -> Recommendation | None:
     )
 
 
+def _epochs(situation: Situation) -> int:
+    """Once they are longer, where that is advised; 0 where that is not known."""
+    return fewer_epochs(situation) or situation.facts.length.epochs_in_all or 0
+
+
 def _may_skip(recorded: OutsideSteps, present: int) -> bool:
     """Epochs may pass without validation, as they do, or as nobody saves by it.
 
     Keras's ModelCheckpoint fails without a val_ that its path has, or saves what is not the best;
-    so does KerasTuner's SaveBestEpoch.
+    so does KerasTuner's SaveBestEpoch. Patience would last as many times as many epochs.
     """
-    classes = (owner.partition(".")[0] for owner in recorded.epoch_callbacks_s)
-    return present > 1 or not any(each.endswith(BY_VALIDATION) for each in classes)
+    return present > 1 or not recorded.has_callback(BY_VALIDATION)
 
 
 def _left_of_validations(situation: Situation, *, rarer: bool, optimism: float) -> float:
@@ -137,14 +142,14 @@ def _on_less_data(situation: Situation, each: Mapping[str, float]) -> tuple[str,
     """The same, where there are too few epochs to let some pass."""
     found = situation.facts.inference.get(VALIDATION)
     steps, rows = (_a_part(each.get(name), name) for name in ("batches", "examples"))
-    code = f"model.fit(..., validation_steps={steps})  # of your validation batches"
+    code = f"model.fit(..., validation_steps={steps})  # of your present batches"
     given = "model.fit(..., validation_data=validation_data)"
     if found is not None and found.dataset is not None:
         # With validation_steps Keras keeps the iterator until the next validation. A cache that is
         # not read to its end stays empty.
         cached = any(stage.kind == "cache" for stage in found.dataset.chains[0])
         taken = f"validation_data.take({steps}){'.cache()' if cached else ''}"
-        part = f"validation_data = {taken}  # of your validation batches"
+        part = f"validation_data = {taken}  # of your present batches"
         code = f"{part}\n{given}"
     elif found is not None and found.input_kind == "arrays":
         # With validation_steps, and no batch size, Keras makes larger batches of all rows.
@@ -188,8 +193,3 @@ def _one_execution(situation: Situation) -> float:
     batches = _each_validation(situation).get("batches")
     at_once = situation.facts.settings.steps_per_execution
     return min(1.0, at_once / batches) if batches else 0.0
-
-
-def _period(times: int, epochs: int) -> int:
-    """Every how many epochs something was done; 1 where that is not known."""
-    return max(1, round(epochs / times)) if times else 1

@@ -17,7 +17,8 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import counted, in_ms, in_percent
-from keras_perf.records.run.run_facts import Length, RunFacts
+from keras_perf.records.run.length import Length
+from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.1
 """Share of the training that Keras's own work between epochs is worth longer ones from."""
@@ -27,6 +28,9 @@ LITTLE = 0.02
 
 ROUND_NUMBERS = 2, 5, 10, 20, 50, 100, 200, 500, 1000
 """Epochs are advised to be about one of these times as long."""
+
+PATIENT = ("EarlyStopping", "ReduceLROnPlateau")
+"""Of callbacks that count epochs, or validations, until they act."""
 
 FEWEST_EPOCHS = 2
 """So many are left, at least."""
@@ -47,19 +51,14 @@ def _an_epoch(length: Length) -> float | None:
 def longer_epochs(situation: Situation) -> Recommendation | None:
     """Keras's own work between epochs takes much beside so few steps."""
     model, facts = situation.model, situation.facts
-    steps, epochs = facts.length.epoch_steps, facts.length.epochs or 0
-    # Longer epochs have fewer iterators, whose ends are waited for as much longer.
-    new_ms = max(iterators_ms(situation), ends_ms(situation))
-    own_ms = usual_ms(situation) - new_ms - _first_hooks_ms(situation)
-    if not steps or own_ms < MUCH * model.training_ms:
+    steps, epochs = facts.length.epoch_steps, facts.length.epochs_in_all or 0
+    fewer = fewer_epochs(situation)
+    if not steps or fewer is None:
         return None
-    times = _times_as_long(own_ms, model, epochs)
-    # With data that repeat an epoch may end within a pass, so that no step is added.
-    fewer = max(FEWEST_EPOCHS, round(epochs / times))
-    advised = round(steps * epochs / fewer)
+    own_ms, advised = _own_ms(situation), round(steps * epochs / fewer)
     longer = "" if facts.input.input_kind == "PyDataset" else whole_executions(facts, advised)
     code = _code(situation, advised, fewer)
-    if times < 2 or code is None:
+    if code is None:
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -82,6 +81,33 @@ def longer_epochs(situation: Situation) -> Recommendation | None:
         | {"present": steps, "advised": advised, "epoch": _an_epoch(facts.length)},
         of="whole",
     )
+
+
+def fewer_epochs(situation: Situation) -> int | None:
+    """So many are better than the present ones; None where those are, or some callback counts them.
+
+    With data that repeat an epoch may end within a pass, so that no step is added.
+    """
+    outside, length = situation.facts.outside, situation.facts.length
+    epochs, own_ms = length.epochs_in_all or 0, _own_ms(situation)
+    if not length.epoch_steps or own_ms < MUCH * situation.model.training_ms:
+        return None
+    if outside is None or outside.has_callback(PATIENT):
+        return None
+    # What is done in one of several epochs now is done in the last one at least.
+    least = max(FEWEST_EPOCHS, outside.validation_period)
+    times = _times_as_long(own_ms, situation.model, epochs)
+    fewer = max(least, round(epochs / times))
+    return fewer if times >= 2 and fewer < epochs else None
+
+
+def _own_ms(situation: Situation) -> float:
+    """Keras's own work between epochs, of a step.
+
+    Longer epochs have fewer iterators, whose ends are waited for as much longer.
+    """
+    new_ms = max(iterators_ms(situation), ends_ms(situation))
+    return usual_ms(situation) - new_ms - _first_hooks_ms(situation)
 
 
 def _once_an_epoch(facts: RunFacts) -> tuple[str, ...]:

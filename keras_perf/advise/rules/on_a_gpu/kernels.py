@@ -8,6 +8,7 @@ from keras_perf.advise.rules.in_a_loop import with_jit_compile
 from keras_perf.advise.rules.on_a_gpu.training_gpu import gpu_of, was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.analyse.cpu_share import used_pct
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.settings import PYTHON_OPERATIONS
@@ -53,7 +54,7 @@ def enable_xla(situation: Situation) -> Recommendation | None:
 def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary
-    busy = summary.sensors.get("host/cpu_pct", 0.0)
+    busy = used_pct(summary) / summary.facts.machine.cores
     has_it = summary.facts.machine.gpu_thread_mode or on_jax(summary.facts)
     if gpu_of(situation) is None or has_it or busy < BUSY_PCT:
         return None
@@ -62,8 +63,8 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
         on_compute(1.0, 0.95, 0.85),
         title="Give the GPU's kernels threads of their own",
         reason=(
-            f"The CPUs are {in_percent(busy / 100)} busy, and the threads that launch kernels "
-            "share them with the input pipeline. What that buys was not measured here."
+            f"The training keeps the CPUs {in_percent(busy / 100)} busy: the threads that launch "
+            "kernels share them with the input pipeline. What that buys was not measured here."
         ),
         action='os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before importing TensorFlow',
         evidence={"cpu_pct": busy},

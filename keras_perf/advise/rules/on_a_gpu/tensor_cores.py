@@ -29,7 +29,8 @@ MOST_CLASSES = 2000
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
     settings = situation.facts.settings
-    gpu, in_float32 = gpu_of(situation), settings.dtype_policy == "float32"
+    gpu = gpu_of(situation)
+    in_float32 = settings.dtype_policy == "float32" and not _mostly_in_half(situation.facts)
     slower = was_slower(situation, "full-precision")
     if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
         return None
@@ -57,6 +58,13 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
             "compute_capability": list(gpu),
         },
     )
+
+
+def _mostly_in_half(facts: RunFacts) -> bool:
+    """Whatever the policy of the model, by that of its layers, as of one that was loaded."""
+    flops = {} if facts.step_work is None else facts.step_work.flops
+    in_half = sum(flops.get(each, 0.0) for each in ("float16", "bfloat16"))
+    return in_half > sum(flops.values()) / 2
 
 
 def _fits_tiles(facts: RunFacts, advice: Recommendation) -> bool | None:

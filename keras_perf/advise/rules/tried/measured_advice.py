@@ -196,7 +196,7 @@ def _passes(situation: Situation) -> float:
     """How often this training goes through what a cache would keep; 0 where that is not known."""
     place, length = best_place(situation.facts), situation.facts.length
     known = None if place is None else place.passes
-    epochs = 0 if length.ends_by_steps else length.epochs or 0
+    epochs = 0 if length.ends_by_steps else length.epochs_in_all or 0
     return float(epochs) if known is None else known
 
 

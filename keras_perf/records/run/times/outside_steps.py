@@ -45,6 +45,16 @@ class OutsideSteps:
     profiled_s: float = fact(SECONDS, 0.0)
     trial_s: float = fact(SECONDS, 0.0)
 
+    def has_callback(self, ends: tuple[str, ...]) -> bool:
+        """Of a class whose name ends so, with hooks of epochs."""
+        classes = (owner.partition(".")[0] for owner in self.epoch_callbacks_s)
+        return any(each.endswith(ends) for each in classes)
+
+    @property
+    def validation_period(self) -> int:
+        """Every how many epochs validation comes; 1 where that is not known."""
+        return max(1, round(self.epoch_gaps / self.validations)) if self.validations else 1
+
     @property
     def rest_comes_back(self) -> bool:
         """The rest between epochs is much like that in each of them, not in one alone."""

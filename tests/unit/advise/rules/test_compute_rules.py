@@ -521,6 +521,7 @@ def test_tensor_cores_are_told_of_the_precision_that_they_have(capability, polic
         {"dtype_policy": "mixed_float16"},
         {"dtype_policy": None},
         before("full-precision"),
+        {"step_work": {"flops": {"bfloat16": 3e9, "float32": 1e9}}},
     ],
 )
 def test_without_tensor_cores_or_float32_the_precision_is_left_alone(context):
@@ -800,10 +801,10 @@ def test_the_most_active_and_the_fullest_of_several_gpus_decide(active, peak_mib
 
 
 def test_busy_cpus_are_told_to_leave_the_gpu_its_threads():
-    advice = on_a_gpu(gpu_thread_mode, sensors={"host/cpu_pct": 80.0})
+    advice = on_a_gpu(gpu_thread_mode, sensors={"host/process_cpu_pct": 640.0})
     assert_predicts(advice, 10.0, 9.5, 8.5)
     assert (advice.id, advice.evidence) == ("gpu-thread-mode", {"cpu_pct": 80.0})
-    assert advice.reason.startswith("The CPUs are 80% busy, and the threads that launch kernels")
+    assert advice.reason.startswith("The training keeps the CPUs 80% busy: the threads that launch")
 
 
 @pytest.mark.parametrize(
@@ -817,5 +818,5 @@ def test_busy_cpus_are_told_to_leave_the_gpu_its_threads():
     ],
 )
 def test_threads_that_are_not_kept_waiting_are_left_alone(busy, context):
-    sensors = {} if busy is None else {"host/cpu_pct": busy}
+    sensors = {} if busy is None else {"host/process_cpu_pct": 8 * busy}
     assert on_a_gpu(gpu_thread_mode, sensors=sensors, **context) is None

@@ -84,7 +84,7 @@ def test_in_few_epochs_a_fifth_of_the_batches_is_named_and_what_metrics_then_are
     found = {"calls": 2, "executions": 800, "steps": 800, "spent_s": 1.0, "parts_s": {}}
     context = between_epochs(10.0) | {"epochs": 2, "inference": {"validation": found}}
     advice = rarer_validation(situation(compute=10.0, context=context))
-    assert advice.action == "model.fit(..., validation_steps=80)  # of your validation batches"
+    assert advice.action == "model.fit(..., validation_steps=80)  # of your present batches"
     assert "val_ metrics are then those of a part of the data, the first one:" in advice.reason
 
 
@@ -152,10 +152,13 @@ def test_validation_that_is_rare_already_is_told_to_be_rarer_still():
     ("epochs", "action"),
     [
         (5, "model.fit(..., validation_freq=5)"),
-        (4, "model.fit(..., validation_steps=max(1, batches // 5))  # of your validation batches"),
+        (
+            4,
+            "model.fit(..., validation_steps=max(1, batches // 5))  # of your present batches",
+        ),
         (
             None,
-            "model.fit(..., validation_steps=max(1, batches // 5))  # of your validation batches",
+            "model.fit(..., validation_steps=max(1, batches // 5))  # of your present batches",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from hand_built import assert_predicts, between_epochs, situation, stage
 from keras_perf.advise.as_written import batch_size
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
 from keras_perf.advise.rules.between_epochs.one_iterator import one_iterator
 from keras_perf.advise.situation import Situation
@@ -189,9 +190,28 @@ def test_hardly_a_step_is_added_where_epochs_do_not_divide():
 
 def test_validation_is_rarer_then_too():
     known = between_epochs(8.0, rest=10.0) | {"epoch_steps": 3, "epochs": 600}
-    known["outside"] |= {"epoch_gaps": 600, "usual_epoch_rest_s": 10 / 600}
+    known["outside"] |= {"epoch_gaps": 600, "validations": 600, "usual_epoch_rest_s": 10 / 600}
     advice = longer_epochs(situation(compute=10.0, context=known))
     assert_predicts(advice, 10.36, 10.36, 10.36, before=28.0)
+
+
+def test_what_is_done_in_one_of_several_epochs_is_done_in_the_last_one_at_least():
+    known = between_epochs(8.0, rest=10.0) | {"epoch_steps": 3, "epochs": 600}
+    known["outside"] |= {"epoch_gaps": 600, "validations": 20, "usual_epoch_rest_s": 10 / 600}
+    found = situation(compute=10.0, context=known)
+    assert longer_epochs(found).title == "Make 30 epochs of 600"
+    assert rarer_validation(found) is None
+
+
+@pytest.mark.parametrize("callback", ["EarlyStopping", "MyReduceLROnPlateau"])
+def test_epochs_that_a_callback_counts_stay_as_long(callback):
+    assert longer() is not None
+    assert longer(outside={"epoch_callbacks_s": {f"{callback}.on_epoch_end": 0.1}}) is None
+
+
+def test_epochs_that_never_ran_are_not_made_longer():
+    assert longer(epochs_run=600).title == longer().title
+    assert longer(epochs_run=3) is None
 
 
 @pytest.mark.parametrize("context", [{"epochs": 3}, {"epochs": None}, {"epoch_steps": None}])
