@@ -150,7 +150,7 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         taken_share=1 - share_of_cores(summary),
         side_by_side=parts.side_by_side,
         threads={pace.name: pace.threads for pace in stage_paces(facts)},
-        on_gpu=bool(facts.machine.training_gpus),
+        on_gpu=facts.on_gpus,
         outside=summary.outside,
         start_up_ms=start_up_ms(summary) or 0.0,
         start_up_compiling_ms=compiling_ms(summary),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -84,13 +85,14 @@ def _ports(count: int) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def _passed_on() -> Iterator[list[int]]:
-    """The signals received meanwhile that are for the workers."""
+    """The signals received meanwhile that are for the workers, but for those ignored as before."""
     received: list[int] = []
 
     def receive(number: int, frame: FrameType | None) -> None:
         received.append(number)
 
-    before = {number: signal.signal(number, receive) for number in _PASSED_ON}
+    heard = [each for each in _PASSED_ON if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, receive) for number in heard}
     try:
         yield received
     finally:
@@ -177,12 +179,12 @@ class _Launched:
         while len(self._codes) < len(self._workers):
             time.sleep(_TURN_S)
             self._see_ends()
-            self._see_errors()
             if self._received:
                 first = self._received[0]
                 # Of a terminal that is closed the workers know nothing; SIGTERM has them save.
                 number = signal.SIGTERM if first == signal.SIGHUP else first
                 self._stop(number, _AFTER_SIGNAL_S)
+            self._see_errors()
             if self._received.count(signal.SIGINT) > 1:
                 # Somebody who does not want to wait; a scheduler may send SIGTERM twice.
                 self._end_all(signal.SIGKILL)
@@ -200,10 +202,16 @@ class _Launched:
         return next((code for code in (EXIT_PEER_LOST, EXIT_SAVED) if code in codes), 0)
 
     def _see_errors(self) -> None:
-        """Raises what says that nobody reads our output any more, or that the disk is full."""
+        """Raises what says that nobody reads our output any more.
+
+        Where the terminal is gone, or the disk full, workers are given the time to save.
+        """
         for output in self._output:
-            if output.error is not None:
+            if output.error is None or self._stopped:
+                continue
+            if output.error.errno not in (errno.EIO, errno.ENOSPC):
                 raise output.error
+            self._stop(signal.SIGTERM, _AFTER_SIGNAL_S)
 
     def _see_ends(self) -> None:
         ended = {

@@ -98,16 +98,22 @@ class PrefixedOutput:
                 while read := os.read(self._source.fileno(), 1 << 16):
                     self._pass_on(read)
         except OSError as error:
-            self.error = error
+            self.error = self.error or error
 
     def _pass_on(self, read: bytes) -> None:
+        """What cannot be written is read all the same: a worker that saves may print meanwhile."""
         with self._lock:
+            if self.error is not None:
+                return
             *lines, self._held = (self._held + read).split(b"\n")
             if len(self._held) > _LONGEST_LINE:
                 lines.append(self._held)
                 self._held = b""
             if not self._over:
-                self._print(lines)
+                try:
+                    self._print(lines)
+                except OSError as error:
+                    self.error = error
 
     def _print(self, lines: list[bytes]) -> None:
         # In one piece, so that another worker's lines come before or after it.

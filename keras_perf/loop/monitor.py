@@ -96,7 +96,9 @@ class LoopMonitor:
             raise ValueError("gpu must be without epoch_line: a custom loop has no epochs.")
         workers = None
         if worker is None:
-            told = os.environ.get("TF_CONFIG") or as_tf_config(strategy)
+            told = os.environ.get("TF_CONFIG") or as_tf_config(
+                strategy or model.distribute_strategy
+            )
             worker, workers = place_among_workers(told)
         self._callbacks = perf_callbacks(
             log_dir,

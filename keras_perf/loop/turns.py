@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 import tensorflow as tf
@@ -22,19 +23,33 @@ class Turns:
         observation: while nothing has failed; else None.
     """
 
-    __slots__ = ("_no_memory", "_taken", "observation")
+    __slots__ = ("_called", "_no_memory", "_taken", "_thread", "observation")
 
     def __init__(self) -> None:
         self.observation: LoopObservation | None = None
         self._no_memory: Ending | None = None
-        self._taken = False
+        self._taken = self._called = False
+        self._thread = get_ident()
 
     def begin(self, observation: LoopObservation) -> None:
         """A training begins."""
-        self.observation, self._taken, self._no_memory = observation, False, None
+        self.observation, self._no_memory = observation, None
+        self._taken = self._called = False
+        self._thread = get_ident()
+
+    def take_call(self) -> bool:
+        """A call begins; False as in `take`. The thread of the first one is the loop's."""
+        if not self._called:
+            self._called, self._thread = True, get_ident()
+        return self.take()
 
     def take(self) -> bool:
-        """A call or other work begins; False if it is a part of what has begun before."""
+        """A call or other work begins.
+
+        False if it is a part of what has begun before, or of another thread than the loop's.
+        """
+        if self._thread != get_ident():
+            return False
         free, self._taken = not self._taken, True
         return free
 
@@ -89,7 +104,7 @@ class Call:
         # An iterator that is over must let go of its pipeline, whoever keeps this.
         iterator, self._iterator = self._iterator, None
         observation = self._turns.observation
-        if observation is None or self.steps < 1 or not self._turns.take():
+        if observation is None or self.steps < 1 or not self._turns.take_call():
             return self
         try:
             self._plan = plan = observation.call_begins(iterator, self.steps, self._left)
@@ -163,7 +178,8 @@ class Aside:
             self._turns.fails(error)
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if self._begin is None:
+        begin, self._begin = self._begin, None
+        if begin is None:
             return
         self._turns.give()
         observation = self._turns.observation
@@ -172,8 +188,8 @@ class Aside:
         try:
             if self._between:
                 cut_off = kind is not None and not issubclass(kind, OUT_OF_DATA)
-                observation.returns_to_steps(self._owner, self._begin, cut_off=cut_off)
+                observation.returns_to_steps(self._owner, begin, cut_off=cut_off)
             else:
-                observation.host(self._owner, self._begin)
+                observation.host(self._owner, begin)
         except Exception as failure:  # noqa: BLE001  monitoring never kills training
             self._turns.fails(failure)

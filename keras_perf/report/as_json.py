@@ -16,7 +16,7 @@ from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.analyse.start_up_shares import start_up_time
 from keras_perf.records.run.json_form import plain
 from keras_perf.report.compared.comparison import Comparison
-from keras_perf.report.run_report import RunReport
+from keras_perf.report.run_report import RunReport, first_measured
 
 SCHEMA = 1
 """Raised when a key is renamed, removed or changes its meaning; new keys may come without."""
@@ -28,7 +28,8 @@ def reports_json(reports: Sequence[RunReport]) -> str:
     What was not measured, NaN and infinity are null. Times are in milliseconds, per step unless
     an event's or, among the stages, per batch; those of the start-up are in seconds.
     """
-    runs = [_run(report, reports[0]) for report in reports]
+    first = first_measured(reports)
+    runs = [_run(report, first) for report in reports]
     return json_text({"schema": SCHEMA, "runs": runs})
 
 

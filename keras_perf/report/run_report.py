@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -122,3 +122,8 @@ def report_of(
     """One of the trainings below a log directory."""
     name = str(any_path(log_dir) / training.name.removesuffix(RUN))
     return RunReport(name, diagnosis_of_training(training, rates), training.scalars)
+
+
+def first_measured(reports: Sequence[RunReport]) -> RunReport:
+    """The first with a measured step, beside which the others are shown; else the first."""
+    return next((each for each in reports if each.summary.steps), reports[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keras_perf.records.figures import figure, in_form
 from keras_perf.records.interval import PARTS, part_name
-from keras_perf.report.run_report import RunReport
+from keras_perf.report.run_report import RunReport, first_measured
 from keras_perf.report.text.forms import Form, Told
 
 HEADER = (
@@ -24,9 +24,9 @@ HEADER = (
 NOTES = (
     "Parts are in ms per step; – was not measured, and such a part lies in compute.",
     "J/example: joules per training example, of the sampled GPUs alone.",
-    "× the first: times as fast as the first run, per example where both know their batch size, "
-    "else per step. Whether it is the same program is not asked: keras-perf history keeps "
-    "different ones apart, and compare tells what differs.",
+    "× the first: times as fast as the first run that was measured, per example where both know "
+    "their batch size, else per step. Whether it is the same program is not asked: keras-perf "
+    "history keeps different ones apart, and compare tells what differs.",
 )
 
 
@@ -52,11 +52,11 @@ _ALONE = "A run's recommendations: keras-perf report RUN."
 
 @dataclass(frozen=True)
 class RunsTable(Told):
-    """Runs beside the first of them; print it."""
+    """Runs beside the first that was measured; print it."""
 
     reports: Sequence[RunReport]
 
     def _told(self, form: Form) -> Form:
-        form.table(HEADER, run_rows(self.reports, self.reports[0]))
+        form.table(HEADER, run_rows(self.reports, first_measured(self.reports)))
         form.notes((*NOTES, _ALONE))
         return form

@@ -143,7 +143,8 @@ class PerformancePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         for run in self._runs.listed():
             try:
                 reports.append(self._runs.report(run.name))
-                places.append((reports[-1].summary.facts.calls_only, run.place))
+                summary = reports[-1].summary
+                places.append((summary.facts.calls_only or not summary.steps, run.place))
             except Exception as error:  # noqa: BLE001  the others are told
                 self._tell_once(f"{run.name} is left out of the table", error)
         if not reports:

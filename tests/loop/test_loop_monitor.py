@@ -1,6 +1,7 @@
 """Real custom loops under a monitor."""
 
 import gc
+import threading
 import time
 from pathlib import Path
 
@@ -562,6 +563,46 @@ def test_of_nested_work_the_outer_owner_has_the_time(told, tmp_path):
     loop.train(monitor, 30, host=host)
     assert {owner for e in told for owner, _ in e.owners} == {"print"}
     assert sum(e.steps for e in told) == 30
+
+
+def test_what_another_thread_does_beside_the_loop_takes_no_step_from_it(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 30)
+    begun, ends = threading.Event(), threading.Event()
+
+    def saves():
+        with monitor.outside("checkpoint"):
+            begun.set()
+            ends.wait(600)
+
+    saving = threading.Thread(target=saves)
+
+    def host(step):
+        if step == 5:
+            saving.start()
+            begun.wait(600)
+
+    loop.train(monitor, 30, host=host)
+    ends.set()
+    saving.join()
+    assert sum(e.steps for e in told) == 30
+    assert kp.diagnose(tmp_path).summary.facts.outside.epoch_callbacks_s == {}
+
+
+def test_what_is_kept_and_used_again_inside_of_other_work_counts_once(told, tmp_path):
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 30)
+    kept, iterator = monitor.outside("evaluation"), iter(watched_loops.dataset())
+    with monitor:
+        for step in range(30):
+            with monitor.execution(iterator, 1) as call:
+                call.returned(loop.function(iterator, tf.constant(1)))
+            if step == 20:
+                with kept:
+                    """Alone."""
+            with monitor.host("print"), kept:
+                """A part of it."""
+    assert kp.diagnose(tmp_path).summary.facts.outside.validations == 1
 
 
 def test_what_is_inside_of_a_call_or_of_an_evaluation_is_a_part_of_it(told, tmp_path):

@@ -141,8 +141,10 @@ def trained_by_a_loop(script, n, log_dir):
     monitor.clock = script.clock
     data = tf.data.Dataset.range(1)
     with monitor:
+        # As Keras keeps that of data without an end.
+        iterator = iter(data)
         for _ in range(EPOCHS):
-            iterator, step = iter(data), 0
+            step = 0
             while step < STEPS:
                 with monitor.host("Mine.on_train_batch_begin"):
                     script.hook()

@@ -55,6 +55,13 @@ def test_a_cuda_that_does_not_answer_is_an_error_that_says_why(answer, monkeypat
         answer(value)
 
 
+def test_a_packaged_program_is_not_started_again_to_ask(answer, monkeypatch, tmp_path):
+    monkeypatch.setattr(cuda_order.sys, "frozen", True, raising=False)
+    monkeypatch.setattr(cuda_order.subprocess, "run", lambda *_, **__: pytest.fail("started"))
+    with pytest.raises(CudaError, match="in a packaged program no Python can be started"):
+        answer("")
+
+
 def test_without_libcuda_or_a_python_to_ask_it_the_error_says_so(answer, monkeypatch, tmp_path):
     monkeypatch.setattr(cuda_order.sys, "executable", str(tmp_path / "none"))
     with pytest.raises(CudaError, match="No such file"):

@@ -51,7 +51,7 @@ def _least_computing_ms(summary: Summary) -> float:
     used_pct = summary.sensors.get("host/process_cpu_pct")
     facts = summary.facts
     between = summary.step_ms < STEPS_TELL * (summary.step_ms + sum(summary.outside.values()))
-    unknown = facts.machine.training_gpus or between or not has_several_steps(summary)
+    unknown = facts.on_gpus or between or not has_several_steps(summary)
     if used_pct is None or unknown or any(s.name.startswith(ELSEWHERE) for s in facts.input.stages):
         return 0.0
     others = sum(summary.parts.get(part, 0.0) for part in OUTSIDE)

@@ -80,7 +80,7 @@ def _threads_at_work(summary: Summary) -> bool:
 def cpu_beside_ms(summary: Summary, held_ms: float) -> float | None:
     """CPU time of a step that is not the pipeline's; None if not sampled, or if a GPU trains."""
     used_pct = summary.sensors.get("host/process_cpu_pct")
-    if used_pct is None or summary.facts.machine.training_gpus:
+    if used_pct is None or summary.facts.on_gpus:
         return None
     return max(0.0, used_pct / 100 * summary.step_ms - held_ms)
 

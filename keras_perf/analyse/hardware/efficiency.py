@@ -120,10 +120,12 @@ def _against_peak(summary: Summary, flops: Mapping[str, float]) -> dict[str, Any
 
 def _gpu(summary: Summary) -> str | None:
     """The name of all GPUs that train, if each has one replica and they are the same."""
-    gpus = [gpu.name for gpu in summary.facts.machine.training_gpus]
-    used = gpus[: _replicas_here(summary)]
-    alike = len(set(used)) == 1 and len(used) == _replicas_here(summary)
-    return used[0] if alike else None
+    visible = summary.facts.machine.training_gpus
+    used = [number for number in summary.facts.used_gpus if number < len(visible)]
+    gpus = [visible[number].name for number in used or range(len(visible))]
+    gpus = gpus[: _replicas_here(summary)]
+    alike = len(set(gpus)) == 1 and len(gpus) == _replicas_here(summary)
+    return gpus[0] if alike else None
 
 
 def _replicas_here(summary: Summary) -> int:

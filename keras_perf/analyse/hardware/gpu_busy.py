@@ -62,15 +62,7 @@ def _others(summary: Summary) -> float | None:
 
 def _highest(summary: Summary, means: Mapping[str, float], sensor: str) -> float | None:
     names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
-    gpus = [name for name in names if name.isdecimal()] or ["0"]
+    gpus = summary.facts.used_gpus or [name for name in names if name.isdecimal()] or ["0"]
     found = [means.get(f"gpu/{gpu}/{sensor}", math.nan) for gpu in gpus]
     known = [mean for mean in found if math.isfinite(mean)]
-    return max(known) if known and _on_gpus(summary) else None
-
-
-def _on_gpus(summary: Summary) -> bool:
-    """Steps are computed there."""
-    use = summary.facts.gpu_use
-    begun = use.operations_on is None or use.operations_on.startswith("GPU")
-    kept = not use.variables_on or any(device.startswith("GPU") for device in use.variables_on)
-    return bool(summary.facts.machine.training_gpus) and begun and kept
+    return max(known) if known and summary.facts.on_gpus else None

@@ -46,8 +46,11 @@ def cuda_uuids() -> tuple[str, ...]:
     `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER` as they are now.
 
     Raises:
-        CudaError: no libcuda, no child, or no answer in time.
+        CudaError: no libcuda, no child, none possible, or no answer in time.
     """
+    if getattr(sys, "frozen", False):
+        # There `sys.executable` is the program, which would train again.
+        raise CudaError("in a packaged program no Python can be started that asks for it")
     command = [sys.executable or "python3", "-I", "-S", str(_PROGRAM)]
     try:
         done = subprocess.run(

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import Any
 
-from keras_perf.observers.nvml.binding import known, number_of
+from keras_perf.observers.nvml.binding import absent, known, number_of
 from keras_perf.observers.nvml.listing import Gpu, list_gpus
 
 
@@ -68,13 +68,13 @@ def driver_mismatch() -> bool:
 def _processes(nvml: Any, gpu: Gpu) -> set[int] | None:
     try:
         return {each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(gpu.handle)}
-    except (nvml.NVMLError, AttributeError):
+    except (nvml.NVMLError, *absent(nvml)):
         return None
 
 
 def _utilization_pct(nvml: Any, gpu: Gpu) -> float | None:
     try:
         return float(nvml.nvmlDeviceGetUtilizationRates(gpu.handle).gpu)
-    except (nvml.NVMLError, AttributeError):
+    except (nvml.NVMLError, *absent(nvml)):
         # A MIG instance tells none.
         return None

@@ -153,6 +153,22 @@ class RunFacts:
         return {name: each for name, each in found.items() if each is not None}
 
     @property
+    def on_gpus(self) -> bool:
+        """Steps are computed on GPUs, which are not only there."""
+        use = self.gpu_use
+        begun = use.operations_on is None or use.operations_on.startswith("GPU")
+        kept = not use.variables_on or any(each.startswith("GPU") for each in use.variables_on)
+        return bool(self.machine.training_gpus) and begun and kept
+
+    @property
+    def used_gpus(self) -> tuple[int, ...]:
+        """Numbers of those that hold the model, where one replica trains; none where not known."""
+        if self.settings.replicas > max(1, self.settings.workers):
+            return ()
+        numbers = (each.removeprefix("GPU:") for each in self.gpu_use.variables_on)
+        return tuple(int(number) for number in numbers if number.isdecimal())
+
+    @property
     def pool(self) -> int:
         """Threads of the pool in which stages of the input call functions."""
         return self.input.pool(self.machine.threads, self.machine.cpu_count or 1)

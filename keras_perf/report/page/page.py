@@ -15,7 +15,7 @@ from keras_perf.report.page.plots.step_parts import stack, swatch
 from keras_perf.report.page.run_section import run_cards
 from keras_perf.report.page.script import script, script_hash, sheet
 from keras_perf.report.page.style import STYLE
-from keras_perf.report.run_report import RunReport
+from keras_perf.report.run_report import RunReport, first_measured
 from keras_perf.report.runs_table import HEADER, NOTES, run_rows
 
 POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{script_hash()}'"
@@ -68,7 +68,7 @@ def page_content(reports: Sequence[RunReport]) -> Element:
         first, *others = reports
         changes = [change_card(first, report) for report in others]
         known = [change for change in changes if change is not None]
-        shown = [_comparison(reports, first), *known]
+        shown = [_comparison(reports, first_measured(reports)), *known]
         if len(reports) == 2:
             # Of two runs the question is what the change did.
             shown.reverse()

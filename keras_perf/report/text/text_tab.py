@@ -37,7 +37,7 @@ def outliers_markdown(outliers: Sequence[Outlier]) -> str | None:
             CAUSES[event.cause] + (f" {event.owner}" if event.owner else ""),
             f"{event.step:,}",
             f"{event.excess_ms:,.1f}",
-            f"{event.usual_ms:,.2f}",
+            f"{event.usual_ms:,.2f}" if event.usual_ms > 0 else "–",
         ]
         for event in events
     ]

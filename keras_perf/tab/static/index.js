@@ -79,7 +79,10 @@ async function look() {
     if (state !== shown) await show(state, isChosen);
     if (isChosen()) said.textContent = "";
   } catch (error) {
-    if (isChosen()) said.textContent = String(error.message || error);
+    if (!isChosen()) return;
+    said.textContent = String(error.message || error);
+    // What another choice showed is not what stands above now.
+    if (shown === null) content.replaceChildren();
   }
 }
 

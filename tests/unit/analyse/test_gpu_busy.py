@@ -38,6 +38,17 @@ def test_it_is_the_share_in_which_any_kernel_ran(sensors, busy):
     assert share(**sensors) == busy
 
 
+def test_what_another_gpu_does_than_the_one_that_holds_the_model_is_not_counted():
+    context = H200 | {"variables_on": {"GPU:0": 4}}
+    context["device_memory"] = [
+        {"name": f"GPU:{i}", "current_mib": 1.0, "peak_mib": 1.0} for i in (0, 1)
+    ]
+    sensors = {f"gpu/0/{USED}": 40.0, f"gpu/1/{USED}": 98.0, f"gpu/1/{OTHERS}": 1.0}
+    assert busy_share(summary(200, compute=10.0, sensors=sensors, context=context)) == 0.4
+    context.pop("variables_on")
+    assert busy_share(summary(200, compute=10.0, sensors=sensors, context=context)) is None
+
+
 def test_of_less_than_a_second_nothing_is_told():
     assert share(steps=90, **{ACTIVE: 60.0}) is None
     assert share(steps=100, **{ACTIVE: 60.0}) == 0.6
@@ -62,7 +73,7 @@ def test_that_kernels_are_our_own_is_sure_where_the_other_processes_are_known():
 
 
 def test_the_busiest_of_the_gpus_that_train_is_told():
-    memory = {"current_mib": 1.0, "peak_mib": 1.0, "limit_mib": 9.0}
+    memory = {"current_mib": 1.0, "current_mib": 1.0, "peak_mib": 1.0}
     devices = [memory | {"name": f"GPU:{number}"} for number in (1, 2)]
     sensors = {f"gpu/{number}/{ACTIVE}": 90.0 - 20 * number for number in range(3)}
     found = summary(compute=10.0, sensors=sensors, context=H200 | {"device_memory": devices})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import threading
@@ -102,3 +103,20 @@ def test_a_reader_who_has_stopped_is_not_waited_for():
     os.close(write)
     worker._thread.join()
     assert stream.taken == b"[worker 0] said\n"
+
+
+def test_what_cannot_be_written_is_read_all_the_same():
+    """A worker that saves before it ends may print meanwhile, and must not fail by that."""
+
+    class Gone(io.BytesIO):
+        def write(self, piece):
+            raise OSError(errno.EIO, "the terminal is gone")
+
+    read, write = os.pipe()
+    worker = PrefixedOutput(os.fdopen(read, "rb", buffering=0), SharedOutput(Gone()), b"")
+    worker.start()
+    for _ in range(200):
+        os.write(write, b"x" * 1000 + b"\n")
+    os.close(write)
+    worker.finish(60.0)
+    assert worker.error.errno == errno.EIO

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import psutil
 import pytest
 from hand_built import write_fit
 
@@ -251,6 +252,20 @@ def test_this_process_runs_and_another_machine_s_is_not_known(tmp_path, monkeypa
         "keras_perf.advise.notes.memory.ending.socket.gethostname", lambda: "elsewhere"
     )
     assert runs_here(fit) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "runs"), [(psutil.NoSuchProcess(1), False), (psutil.AccessDenied(1), None)]
+)
+def test_a_process_of_which_the_system_tells_nothing_is_not_known(
+    error, runs, tmp_path, monkeypatch
+):
+    def fails(pid):
+        raise error
+
+    write_fit(tmp_path, step_ms=5.0)
+    monkeypatch.setattr("keras_perf.advise.notes.memory.ending.psutil.Process", fails)
+    assert runs_here(newest_training(tmp_path).fit) is runs
 
 
 def test_a_newer_fit_that_measured_nothing_says_what_ended_it(tmp_path):

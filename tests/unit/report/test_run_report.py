@@ -8,7 +8,7 @@ from hand_built import summary, write_fit
 
 from keras_perf.read.event_files import NoRunError
 from keras_perf.report.diagnosis import diagnosis_of
-from keras_perf.report.run_report import RunReport, run_reports
+from keras_perf.report.run_report import RunReport, first_measured, run_reports
 from keras_perf.report.runs_table import RunsTable
 
 
@@ -39,8 +39,9 @@ empty    inconclusive        –           –        –         –          �
 
 * Parts are in ms per step; – was not measured, and such a part lies in compute.
 * J/example: joules per training example, of the sampled GPUs alone.
-* × the first: times as fast as the first run, per example where both know their batch size, \
-else per step. Whether it is the same program is not asked: keras-perf history keeps different \
+* × the first: times as fast as the first run that was measured, per example where both know \
+their batch size, else per step. Whether it is the same program is not asked: keras-perf history \
+keeps different \
 ones apart, and compare tells what differs.
 * A run's recommendations: keras-perf report RUN.
 """
@@ -117,6 +118,13 @@ def test_of_several_directories_the_one_without_a_run_is_named(tmp_path):
 
 def test_several_runs_read_like_this_in_a_terminal():
     assert str(RunsTable([SLOW, QUICK, EMPTY])) == TEXT
+
+
+def test_runs_stand_beside_the_first_that_was_measured():
+    assert first_measured([EMPTY, SLOW, QUICK]) is SLOW
+    assert first_measured([EMPTY]) is EMPTY
+    rows = RunsTable([EMPTY, SLOW, QUICK]).to_markdown().splitlines()[2:5]
+    assert [row.split("|")[-2].strip() for row in rows] == ["–", "1.00×", "4.00×"]
 
 
 def test_several_runs_are_a_markdown_table_in_which_a_name_cannot_break_a_row():

@@ -58,7 +58,8 @@ def gpu_notes(run: Diagnosed) -> Iterator[str]:
     indices = {m[1] for tag in run.summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
     gpus = [Gpu(index, run.summary) for index in sorted(map(int, indices))]
     # One that never ran anything beside others that did is not trained on.
-    used = [gpu for gpu in gpus if gpu.get("utilization_pct") != 0]
+    used = [gpu for gpu in gpus if gpu.index in run.facts.used_gpus]
+    used = used or [gpu for gpu in gpus if gpu.get("utilization_pct") != 0]
     for gpu in used or gpus:
         yield from filter(None, (look(gpu) for look in _LOOKS))
 

@@ -95,26 +95,27 @@ def idle_beside(summary: Summary) -> list[int]:
         if max(busy.values()) < HALF_BUSY_PCT:
             return []
         others = summary.of_gpus("other_processes")
-        return [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
+        idle = [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
+        return [i for i in idle if _alike(i, max(busy, key=busy.__getitem__), summary.facts)]
     use = summary.facts.gpu_use
     visible = visible or 0
     # Which of the machine's GPUs are TensorFlow's is known where it has all of them.
     whole = len(use.machine_gpus) == visible and not any(gpu.busy for gpu in use.machine_gpus)
-    used = _used(summary.facts)
-    return [i for i in range(visible) if f"GPU:{i}" not in used] if whole and len(used) == 1 else []
+    used = summary.facts.used_gpus
+    return [i for i in range(visible) if i not in used] if whole and len(used) == 1 else []
 
 
-def _used(facts: RunFacts) -> list[str]:
-    """The GPUs that hold the model, where one replica trains; empty where that is not known."""
-    several = facts.settings.replicas > max(1, facts.settings.workers)
-    return [] if several else [d for d in facts.gpu_use.variables_on if d.startswith("GPU:")]
+def _alike(one: int, other: int, facts: RunFacts) -> bool:
+    """Both GPUs are of one name, as far as that is known: beside a slower one a step waits."""
+    gpus = facts.machine.training_gpus
+    return max(one, other) >= len(gpus) or gpus[one].name == gpus[other].name
 
 
 def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
     """Number of a GPU, other processes on it, and their memory in MiB; 0 where not known."""
-    memory, used = summary.of_gpus("other_memory_used_mib"), _used(summary.facts)
+    memory, used = summary.of_gpus("other_memory_used_mib"), summary.facts.used_gpus
     for index, processes in summary.of_gpus("other_processes").items():
-        if processes >= NOTICED and (not used or f"GPU:{index}" in used):
+        if processes >= NOTICED and (not used or index in used):
             yield index, processes, memory.get(index, 0.0)
 
 
@@ -123,7 +124,7 @@ def _shared_at_the_start(summary: Summary) -> Iterator[tuple[int, int]]:
 
     How busy it was then says nothing: that may have been this process, making its model.
     """
-    use, used = summary.facts.gpu_use, _used(summary.facts)
+    use, used = summary.facts.gpu_use, summary.facts.used_gpus
     gpus = use.machine_gpus
     if summary.facts.settings.workers > 1:
         # The others may be this training's.
@@ -134,7 +135,7 @@ def _shared_at_the_start(summary: Summary) -> Iterator[tuple[int, int]]:
     if summary.of_gpus("other_processes") or summary.of_gpus("utilization_pct"):
         return
     for index, gpu in enumerate(gpus):
-        if gpu.other_processes and (not used or f"GPU:{index}" in used):
+        if gpu.other_processes and (not used or index in used):
             yield index, gpu.other_processes
 
 

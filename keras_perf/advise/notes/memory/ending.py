@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import socket
 from collections.abc import Callable, Iterator
@@ -48,10 +47,14 @@ def runs_here(fit: Fit) -> bool | None:
     who = fit.identity
     if not who.process or who.host != socket.gethostname():
         return None
-    with contextlib.suppress(psutil.NoSuchProcess):
+    try:
         began = psutil.Process(who.process).create_time()
-        return not who.started or began < who.started + STARTED_AFTER_S
-    return False
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        # Another user's, of which this system tells nothing.
+        return None
+    return not who.started or began < who.started + STARTED_AFTER_S
 
 
 def ending_notes(

@@ -11,6 +11,7 @@ from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
 from keras_perf.records.figures import in_ms
+from keras_perf.records.run.ending import How
 from keras_perf.records.run.inference import FIT
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.settings import SAMPLE_GPUS, TRAIN_ON_BATCH
@@ -114,6 +115,11 @@ def why_no_step(facts: RunFacts) -> str:
     if short is not None and short.calls > 1:
         return f"no step was measured: each of {short.calls:,} fits ended within its warm-up."
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
+    if facts.ending is None or facts.ending.how is How.RUNNING:
+        return (
+            "no step was measured: training has not come behind its warm-up yet, was killed within "
+            f"it, or had {'gaps=False' if facts.settings.in_a_loop else 'no StepGapDetector'}."
+        )
     within = f"no step was measured: training ended within the warm-up{by}"
     if facts.settings.in_a_loop:
         more = "which some calls take: more calls, of fewer steps each, show steps"

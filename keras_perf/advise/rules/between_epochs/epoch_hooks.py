@@ -7,7 +7,6 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import RARER, WORTH
 from keras_perf.advise.rules.between_epochs.longer_epochs import fewer_epochs
-from keras_perf.advise.rules.between_epochs.predict_calls import called_directly
 from keras_perf.advise.rules.host import SETS_THE_RATE, amortize_callback
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -34,8 +33,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     owners = {
         name: spent
         for name, spent in all_s.items()
-        if name not in {*steering, *called_directly(situation)}
-        and name.partition(".")[0] not in EVERY_EPOCH
+        if name not in steering and name.partition(".")[0] not in EVERY_EPOCH
     }
     if recorded is None or not sum(owners.values()) or not model.outside:
         return None

@@ -30,15 +30,9 @@ def call_the_model(situation: Situation) -> Recommendation | None:
     """`predict` in a hook makes an input pipeline for every call, for a batch or two."""
     found = situation.facts.predicts
     for owner in sorted(found, key=lambda name: -_beside_s(found[name])):
-        if (advice := _advice(situation, owner, found[owner])) is not None:
+        if (advice := _called_directly(situation, owner, found[owner])) is not None:
             return advice
     return None
-
-
-def called_directly(situation: Situation) -> set[str]:
-    """The owner of whose calls that is advised, which loses nothing; none without."""
-    advice = call_the_model(situation)
-    return set() if advice is None else {str(advice.evidence["owner"])}
 
 
 def _beside_s(calls: PredictCalls) -> float:
@@ -48,7 +42,9 @@ def _beside_s(calls: PredictCalls) -> float:
     return max(0.0, calls.timed_s - calls.inside_s) / calls.timed * calls.calls
 
 
-def _advice(situation: Situation, owner: str, calls: PredictCalls) -> Recommendation | None:
+def _called_directly(
+    situation: Situation, owner: str, calls: PredictCalls
+) -> Recommendation | None:
     model, facts = situation.model, situation.facts
     beside_s, in_a_batch = _beside_s(calls), ".on_epoch" not in owner
     steps = facts.length.steps if in_a_batch else facts.steps_before_gaps

@@ -146,7 +146,7 @@ def outliers_card(report: RunReport) -> Element | None:
             f"{event.step:,}",
             cause_name(event.cause.value),
             f"{event.excess_ms:,.1f}",
-            f"{event.usual_ms:,.2f}",
+            f"{event.usual_ms:,.2f}" if event.usual_ms > 0 else "–",
             event.owner or "–",
             CAUSES[event.cause],
         ]

@@ -52,7 +52,7 @@ class Timeline:
         steps: those of them that were measured.
         step_ms: their mean.
         parts: means of what a step consists of; NaN where it was not measured.
-        outliers: by step; `usual_ms` is NaN where only the excess is known.
+        outliers: by step; `usual_ms` is NaN where only the excess is known, 0 where none is usual.
         captures: by step.
     """
 
@@ -149,7 +149,7 @@ class Timeline:
             "meaning": CAUSES[event.cause],
             "owner": visible(event.owner),
             "excess_ms": round(event.excess_ms, DIGITS),
-            "usual_ms": None if np.isnan(event.usual_ms) else round(event.usual_ms, DIGITS),
+            "usual_ms": round(event.usual_ms, DIGITS) if event.usual_ms > 0 else None,
             "trace": next((trace for trace in traces if trace is not None), None),
         }
 

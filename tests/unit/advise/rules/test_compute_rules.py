@@ -29,6 +29,27 @@ def on_a_gpu(rule: Rule, *, sensors: dict[str, float] | None = None, **context: 
     return rule(situation(compute=10.0, sensors=sensors, context=H200 | context))
 
 
+@pytest.mark.parametrize(
+    "use", [{"operations_on": "CPU:0"}, {"operations_on": "GPU:0", "variables_on": {"CPU:0": 4}}]
+)
+def test_a_gpu_that_does_not_compute_the_steps_is_advised_nothing(use):
+    settings = {"dtype_policy": "float32", "jit_compile": False, "training_gpus": gpu(9, 0)}
+    assert on_a_gpu(mixed_precision, **settings) is not None
+    for rule in (mixed_precision, enable_xla):
+        assert on_a_gpu(rule, **settings, **use) is None
+
+
+def test_of_unlike_gpus_the_one_that_holds_the_model_counts():
+    gpus = [*gpu(6, 1), *gpu(9, 0)]
+    context = {"dtype_policy": "float32", "training_gpus": gpus}
+    assert on_a_gpu(mixed_precision, **context) is None
+    on_second = {"variables_on": {"GPU:1": 4}, "operations_on": "GPU:1"}
+    assert on_a_gpu(mixed_precision, **context, **on_second).evidence["compute_capability"] == [
+        9,
+        0,
+    ]
+
+
 def gpu(*compute_capability: int) -> list[dict[str, Any]]:
     return [{"name": "a GPU", "compute_capability": list(compute_capability)}]
 

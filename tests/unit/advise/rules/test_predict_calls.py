@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from hand_built import assert_predicts, between_epochs, situation
 
-from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
+from keras_perf.advise.rules.best_first import recommendations
 from keras_perf.advise.rules.between_epochs.predict_calls import call_the_model
-from keras_perf.advise.rules.host import amortize_callback
 
 EPOCH, BATCH = "Shows.on_epoch_end", "Shows.on_train_batch_end"
 
@@ -81,17 +80,19 @@ def test_nothing_is_advised_where_nobody_predicts():
     assert call_the_model(situation(compute=10.0)) is None
 
 
-@pytest.mark.parametrize(
-    ("rule", "owner"), [(amortize_epoch_callback, EPOCH), (amortize_callback, BATCH)]
-)
-def test_a_hook_that_is_to_call_the_model_is_not_told_to_work_more_rarely_too(rule, owner):
+@pytest.mark.parametrize("owner", [EPOCH, BATCH])
+def test_a_hook_that_is_to_call_the_model_is_not_told_to_work_more_rarely_too(owner):
     """What is left of it after one of them would be counted as gone twice."""
     hooks = {"callbacks": 2.0, "owners": {BATCH: 2.0}}
     between = between_epochs(callbacks={EPOCH: 10.0}) | {"epochs": 20}
     calls = TINY | {"calls": 30} if owner == BATCH else TINY
-    told = {"predicts": {owner: calls}}
-    assert rule(situation(compute=8.0, **hooks, context=between)).evidence["owner"] == owner
-    assert rule(situation(compute=8.0, **hooks, context=between | told)) is None
+
+    def of_the_hook(**told):
+        found = recommendations(situation(compute=8.0, **hooks, context=between | told))
+        return [each.id for each in found if each.evidence.get("owner") == owner]
+
+    assert of_the_hook() == ["amortize-callback"]
+    assert of_the_hook(predicts={owner: calls}) == ["call-the-model"]
 
 
 def test_the_costliest_hook_is_told_first():

@@ -33,6 +33,14 @@ NONE_FOUND = {
     "variables_on": None,
     "operations_on": None,
 }
+UNLIKE = {
+    "training_gpus": [
+        {"compute_capability": [8, 9], "name": "large"},
+        {"compute_capability": [7, 5], "name": "small"},
+    ]
+}
+"""Beside the second one each step would wait for it."""
+
 TWO = {
     "machine_gpus": [H, H],
     "gpus_found": 2,
@@ -214,6 +222,7 @@ def test_idle_gpus_are_named_as_they_were_sampled():
             },
             {},
         ),
+        ({"gpu/0/utilization_pct": 95.0, "gpu/1/utilization_pct": 0.0}, UNLIKE),
     ],
 )
 def test_gpus_that_all_work_or_that_others_have_are_not_idle(sensors, context):
