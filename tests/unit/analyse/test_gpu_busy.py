@@ -73,7 +73,7 @@ def test_that_kernels_are_our_own_is_sure_where_the_other_processes_are_known():
 
 
 def test_the_busiest_of_the_gpus_that_train_is_told():
-    memory = {"current_mib": 1.0, "current_mib": 1.0, "peak_mib": 1.0}
+    memory = {"current_mib": 1.0, "peak_mib": 1.0}
     devices = [memory | {"name": f"GPU:{number}"} for number in (1, 2)]
     sensors = {f"gpu/{number}/{ACTIVE}": 90.0 - 20 * number for number in range(3)}
     found = summary(compute=10.0, sensors=sensors, context=H200 | {"device_memory": devices})
