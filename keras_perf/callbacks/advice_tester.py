@@ -89,6 +89,8 @@ class AdviceTester(ObservingCallback):
         if aborted or not isinstance(fit, FitObservation) or not fit.step > fit.first_step:
             return
         recording = fit.recording
+        # A larger batch on trial needs more than the training did.
+        recording.settle("device_memory", "gpu_memory_peak_mib")
         try:
             trials = self._tried(fit)
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises

@@ -51,7 +51,7 @@ class Recording:
         self.facts = RunFacts(ending=Ending(How.RUNNING))
         self._validation: Inference | None = None
         self.not_known: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._told, self._settled = set[str](), set[str]()
         self._writers: dict[str, SafeWriter] = {}
         self._diagnosed: list[str] = []
         self._summarized: set[str] = set()
@@ -84,6 +84,11 @@ class Recording:
             name: WhyNotKnown.CANNOT_BE.of(value=reprlib.repr(found[name])) for name in wrong
         }
 
+    def settle(self, *names: str) -> None:
+        """Asks for these facts, and not again: what follows would change the answers."""
+        self.learn({name: each for name, each in self._ask().items() if name in names})
+        self._settled |= {*names}
+
     def ask(self, name: str, question: Callable[[], Answer]) -> Answer | None:
         """The answer, which is no fact of the run; None if it fails, and that is named."""
         answer: Answer | None = answers({name: question}, self.not_known).get(name)
@@ -98,7 +103,7 @@ class Recording:
 
     def write_facts(self, step: int) -> None:
         """The facts as known so far; a killed run keeps the last ones written."""
-        self.learn(self._ask())
+        self.learn({name: each for name, each in self._ask().items() if name not in self._settled})
         self._say_what_is_not_known()
         content = replace(self.facts, not_known=dict(self.not_known)).to_json()
         for writer in self._writers.values():

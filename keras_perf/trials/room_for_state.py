@@ -13,6 +13,10 @@ from keras_perf.observers.sensors.container_limits import memory_available_mib
 from keras_perf.records.figures import in_mib
 
 
+LITTLE_MIB = 16.0
+"""So much is always there."""
+
+
 def require_room(variables: Iterable[Any]) -> None:
     """Nothing, where a copy of them takes at most half of the free memory.
 
@@ -23,7 +27,7 @@ def require_room(variables: Iterable[Any]) -> None:
         ValueError: it takes more.
     """
     mib, free_mib = sum(map(_bytes, variables)) / 2**20, memory_available_mib()
-    if mib > free_mib / 2:
+    if mib > max(LITTLE_MIB, free_mib / 2):
         raise ValueError(
             f"model must leave room for a copy of its variables, got {in_mib(mib)} of them, and of "
             f"{in_mib(free_mib)} that are free trials take half at most. Nothing was changed."

@@ -79,6 +79,24 @@ def test_an_element_for_several_calls_is_not_taken_for_fetching_outside(tmp_path
     assert not kp.diagnose(tmp_path).summary.facts.settings.fetches_outside
 
 
+@pytest.mark.parametrize("arguments", [{}, {"fetches_per_step": 0.25}])
+def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path):
+    """The times between two fetches are of four of them."""
+    loop = OfBatches()
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, STEPS, **arguments) as monitor:
+        for step in range(STEPS):
+            with monitor.execution(iterator, 1):
+                if step % 4 == 0:
+                    batch = next(iterator)
+                loop.run(*batch).numpy()
+    found = kp.diagnose(tmp_path)
+    assert found.summary.facts.settings.fetches_rarely
+    assert np.isnan(found.breakdown["input_wait"])
+    assert found.verdict == "inconclusive"
+    assert "not each call fetches a batch" in str(found)
+
+
 def test_a_step_outside_of_a_tf_function_is_eager(tmp_path):
     found = trained(OfBatches(compiled=False), tmp_path)
     assert found.summary.facts.settings.run_eagerly

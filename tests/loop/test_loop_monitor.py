@@ -565,6 +565,23 @@ def test_of_nested_work_the_outer_owner_has_the_time(told, tmp_path):
     assert sum(e.steps for e in told) == 30
 
 
+def test_no_trial_runs_past_the_end_of_the_data(told, tmp_path):
+    """A call that meets it raises, and the loop would not count the steps that it has run."""
+    loop = watched_loops.Loop()
+    monitor = loop.monitor(tmp_path, 2000, steps_per_execution=True)
+    data = watched_loops.dataset().take(40)
+    with monitor:
+        for _ in range(50):
+            iterator, step = iter(data), 0
+            while step < 40:
+                with monitor.execution(iterator, 1, left=1000) as call:
+                    call.returned(loop.function(iterator, tf.constant(call.steps)))
+                step += call.steps
+            assert step == 40
+    assert {e.kind for e in told} >= {Kind.STEADY, Kind.TRIAL}
+    assert sum(e.steps for e in told) == 2000
+
+
 def test_what_another_thread_does_beside_the_loop_takes_no_step_from_it(told, tmp_path):
     loop = watched_loops.Loop()
     monitor = loop.monitor(tmp_path, 30)

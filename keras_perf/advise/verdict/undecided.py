@@ -56,6 +56,11 @@ def why_no_wait(summary: Summary) -> str:
             "batches are fetched outside of `with monitor.execution(...)`; inside of it, as by "
             "`train_step(*next(iterator))`, it is measured"
         )
+    if summary.facts.settings.fetches_rarely:
+        return (
+            "not each call fetches a batch, and tf.data's times between two fetches are of all the "
+            "calls that share one"
+        )
     length = summary.facts.length
     epoch_steps = length.epoch_steps or 0
     if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_loop.fetches_outside import FetchesOutside
 from keras_perf.observation.of_loop.python_steps import PythonSteps
+from keras_perf.observers.asking import Questions
 
 logger = logging.getLogger("keras_perf")
 
@@ -29,10 +30,12 @@ class FirstCalls:
         self._outside, self._python = FetchesOutside(), PythonSteps(traced_s)
         self._fetch, self._compiled, self._begun = fetch, compiled, False
 
-    @property
-    def fetches_outside(self) -> bool:
-        """Batches are fetched between the calls."""
-        return self._outside.found
+    def facts(self) -> Questions:
+        """What is asked of how they fetch."""
+        return {
+            "fetches_outside": lambda: self._outside.found and self._fetch,
+            "fetches_rarely": lambda: self._outside.rarely or self._outside.found,
+        }
 
     @property
     def run_by_python(self) -> bool:
@@ -41,9 +44,9 @@ class FirstCalls:
 
     def begins(self, pipeline: InputModel | None) -> None:
         """A call begins that reads from this pipeline."""
-        if pipeline is not None and self._outside.found:
+        if pipeline is not None and (self._outside.found or self._outside.rarely):
             _tell_no_gaps(pipeline)
-        if self._begun and pipeline is not None and self._fetch:
+        if self._begun and pipeline is not None:
             self._outside.call_begins(pipeline)
         if self._begun and not self._compiled:
             self._python.call_begins()
@@ -52,13 +55,15 @@ class FirstCalls:
     def ends(self, pipeline: InputModel | None) -> None:
         """It has ended."""
         self._python.call_ends()
-        if pipeline is not None and self._outside.call_ends(pipeline):
+        if pipeline is None or not self._outside.call_ends(pipeline):
+            return
+        _tell_no_gaps(pipeline)
+        if self._outside.found and self._fetch:
             logger.warning(
                 "keras_perf: steps fetch nothing inside of `with monitor.execution(...)`, so that "
                 "waiting for input cannot be told from the loop's own work. Fetch there, as by "
                 "`train_step(*next(iterator))`."
             )
-            _tell_no_gaps(pipeline)
 
     def looks_no_more(self) -> None:
         """It has raised, or nobody observes its end."""
@@ -67,5 +72,5 @@ class FirstCalls:
 
 
 def _tell_no_gaps(pipeline: InputModel) -> None:
-    """Between calls that fetch nothing the gap times hold what lies outside of them."""
+    """Between calls that fetch nothing the gap times hold what else they and others do."""
     pipeline.tells_gaps = False

@@ -90,8 +90,7 @@ class LoopObservation(Observation):
         self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1, compiled=self._told)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
-        self._shared: dict[str, str] = {}
-        self._flushed = self.now()
+        self._shared, self._flushed = dict[str, str](), self.now()
         several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
         self.trials: TrialsOfLoop = TrialsOfLoop(
             self,
@@ -99,6 +98,7 @@ class LoopObservation(Observation):
             steps=steps,
             workers_train=several or worker is not None or (workers or 1) > 1,
             owners=lambda: sorted(self._owners),
+            data_left=lambda: self._passes.left(self.step, self.fetches_per_step),
         )
         self._collector.start()
 
@@ -128,7 +128,7 @@ class LoopObservation(Observation):
             "function_traces": lambda: self.traces if self._told else None,
             "loop_pass_steps": lambda: self._passes.steps,
             "fetches_per_step": lambda: self.fetches_per_step,
-            "fetches_outside": lambda: self._first.fetches_outside,
+            **self._first.facts(),
         }
 
     def examples_per_step(self) -> float | None:
@@ -154,7 +154,7 @@ class LoopObservation(Observation):
             self.reads(iterator)
             self.input_kind = kind_of(iterator)
             dataset = dataset_behind(iterator)
-            self._passes.begins(dataset)
+            self._passes.begins(dataset, self.step)
             if self._dataset_graph is None:
                 self._dataset_graph = dataset_graph(dataset)
             self._shared = options_of_iterator(iterator)

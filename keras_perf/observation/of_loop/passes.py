@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import weakref
 from typing import Any
 
@@ -13,9 +15,11 @@ class Passes:
         self._dataset: weakref.ref[Any] | None = None
         self._begun = self._ended = self._steps = 0
         self._others = False
+        self._begun_at, self._elements = 0, math.inf
 
-    def begins(self, dataset: Any) -> None:
-        """An iterator over this dataset is read from now on; None where it is not known."""
+    def begins(self, dataset: Any, step: int = 0) -> None:
+        """An iterator over this dataset is read from this step on; None where it is not known."""
+        self._begun_at, self._elements = step, _elements_of(dataset)
         if self._dataset is None and dataset is not None:
             self._dataset = weakref.ref(dataset)
         self._begun += 1
@@ -25,8 +29,20 @@ class Passes:
         """It has come to the end of its data, so many steps after the loop began."""
         self._ended, self._steps = self._ended + 1, steps
 
+    def left(self, step: int, each: float) -> float:
+        """How many more steps have their elements, of so many each; infinity where not known."""
+        return max(0.0, self._elements / each - (step - self._begun_at))
+
     @property
     def steps(self) -> float:
         """Of one; 0 where another dataset was read too, or one not to its end: that is no pass."""
         whole = not self._others and 0 < self._ended >= self._begun - 1
         return self._steps / self._ended if whole else 0.0
+
+
+def _elements_of(dataset: Any) -> float:
+    """Of a pass; infinity where they do not end, or TensorFlow does not know."""
+    with contextlib.suppress(Exception):
+        known = int(dataset.cardinality())
+        return known if known >= 0 else math.inf
+    return math.inf

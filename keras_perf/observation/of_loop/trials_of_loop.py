@@ -23,6 +23,7 @@ class TrialsOfLoop(Trials):
         steps: optimizer steps in all; None if unknown.
         workers_train: several workers train, which would have to try at the same steps.
         owners: tells whose host work was timed.
+        data_left: tells how many steps the iterator has elements for, infinity where not known.
     """
 
     _between = "stretches without an interruption"
@@ -36,10 +37,12 @@ class TrialsOfLoop(Trials):
         steps: int | None,
         workers_train: bool,
         owners: Callable[[], list[str]],
+        data_left: Callable[[], float],
     ) -> None:
         super().__init__()
         self._loop, self._function, self._steps = loop, function, steps
         self._workers_train, self._owners = workers_train, owners
+        self._data_left = data_left
         self._left = 0
         self._longest_left: int | None = None
         self._judged_traces: int | None = None
@@ -85,8 +88,11 @@ class TrialsOfLoop(Trials):
         return self._owners()
 
     def at_most(self, steps: int) -> int:
-        """As many of them as are left until something of the user's is due."""
-        return min(steps, self._left)
+        """As many of them as are left until something of the user's is due, or the data end.
+
+        A call that meets the end raises, and nobody counts what it has run before.
+        """
+        return int(min(steps, self._left, self._data_left()))
 
     def refuses(self) -> str | None:
         """Looks whether another number would trace the loop's function again."""

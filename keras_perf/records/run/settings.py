@@ -34,11 +34,11 @@ class Settings:
     `compiles_executions` True where Keras on JAX makes one call of the steps of an execution.
     `run_eagerly` is True where Python runs a step's operations, on JAX without XLA too,
     `eager_functions` where it runs those of every `tf.function`. With `fetches_outside` a loop
-    fetches its batches outside of the calls that are timed; `fetches_per_step` is how often it asks
-    for an element in a step. `operations_in_step` are types of
-    operations in it that print, check values or call Python. With `own_compile` the model's class
-    has a `compile` that does not take what Keras's takes, with `own_train_step` a `train_step` that
-    is not Keras's. `supports_jit` is False where Keras
+    fetches its batches outside of the calls that are timed, with `fetches_rarely` in some of them;
+    `fetches_per_step` is how often it asks for an element in a step. `operations_in_step` are types
+    of operations in it that print, check values or call Python. With `own_compile` the model's
+    class has a `compile` that does not take what Keras's takes, with `own_train_step` a
+    `train_step` that is not Keras's. `supports_jit` is False where Keras
     does not let XLA compile: a layer says that it cannot, or operations are deterministic.
     `waiting_hooks` are those for which training waits for each step's result, `late_hooks` those of
     them that may be called late, `late_hooks_s` for how long others ran in Keras's threads, and
@@ -64,6 +64,7 @@ class Settings:
     run_eagerly: bool = fact(flag, default=False)
     eager_functions: bool = fact(flag, default=False)
     fetches_outside: bool = fact(flag, default=False)
+    fetches_rarely: bool = fact(flag, default=False)
     fetches_per_step: float = fact(number(1e-9), 1.0)
     jit_compile: bool | None = fact(flag)
     supports_jit: bool = fact(flag, default=True)

@@ -15,6 +15,7 @@ FREE_MIB = 10.0
 @pytest.fixture(autouse=True)
 def little_memory(monkeypatch):
     monkeypatch.setattr(room_for_state, "memory_available_mib", lambda: FREE_MIB)
+    monkeypatch.setattr(room_for_state, "LITTLE_MIB", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from keras_perf.observation.of_loop.passes import Passes
 
 
@@ -57,3 +61,27 @@ def test_an_iterator_that_does_not_tell_its_dataset_is_no_pass():
     passes.begins(None)
     passes.ends(100)
     assert passes.steps == 0
+
+
+class Counted(Dataset):
+    """One of so many elements, or of minus one or two as TensorFlow has it."""
+
+    def __init__(self, elements):
+        self.cardinality = lambda: elements
+
+
+@pytest.mark.parametrize(
+    ("elements", "each", "left"),
+    [(100, 1.0, 70), (100, 2.0, 20), (10, 1.0, 0), (-1, 1.0, math.inf)],
+)
+def test_the_data_last_for_so_many_steps(elements, each, left):
+    passes = Passes()
+    passes.begins(Counted(elements), 500)
+    assert passes.left(530, each) == left
+
+
+def test_of_what_tells_no_length_nothing_is_known():
+    passes = Passes()
+    for dataset in (None, Dataset(), Counted(-2)):
+        passes.begins(dataset, 0)
+        assert passes.left(10, 1.0) == math.inf
