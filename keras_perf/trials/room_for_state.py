@@ -12,7 +12,6 @@ import keras
 from keras_perf.observers.sensors.container_limits import memory_available_mib
 from keras_perf.records.figures import in_mib
 
-
 LITTLE_MIB = 16.0
 """So much is always there."""
 
