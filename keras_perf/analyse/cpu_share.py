@@ -27,7 +27,8 @@ def used_by_others(summary: Summary) -> float:
     What it cannot see: of the processes that the training has started, those that
     `host/child_processes_cpu_pct` does not count.
     """
-    own_pct = used_pct(summary) / summary.facts.machine.cores
+    # Of all of the machine's, whatever a container may use of them.
+    own_pct = used_pct(summary) / (summary.facts.machine.cpu_count or 1)
     others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
     return min(1 - LEAST_SHARE, others)
 

@@ -175,6 +175,7 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
 
     def _applied(self, plan: Plan) -> Plan:
         chosen = self._found_before.steps // plan.steps * plan.steps
+        chosen = min(chosen, self._training.audience.free_steps())
         steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared():
             self._has_applied = True

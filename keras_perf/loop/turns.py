@@ -23,24 +23,22 @@ class Turns:
         observation: while nothing has failed; else None.
     """
 
-    __slots__ = ("_called", "_no_memory", "_taken", "_thread", "observation")
+    __slots__ = ("_no_memory", "_taken", "_thread", "observation")
 
     def __init__(self) -> None:
         self.observation: LoopObservation | None = None
         self._no_memory: Ending | None = None
-        self._taken = self._called = False
-        self._thread = get_ident()
+        self._taken, self._thread = False, get_ident()
 
     def begin(self, observation: LoopObservation) -> None:
         """A training begins."""
         self.observation, self._no_memory = observation, None
-        self._taken = self._called = False
-        self._thread = get_ident()
+        self._taken, self._thread = False, get_ident()
 
     def take_call(self) -> bool:
-        """A call begins; False as in `take`. The thread of the first one is the loop's."""
-        if not self._called:
-            self._called, self._thread = True, get_ident()
+        """A call begins; False as in `take`. The loop's thread is that of its newest call."""
+        if not self._taken:
+            self._thread = get_ident()
         return self.take()
 
     def take(self) -> bool:

@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
+from keras_perf.records.reasons.why_not_tried import EndedBy
 from keras_perf.records.run.tried.advice_trials import ENVIRONMENT, AdviceTrials, NotTried
 from keras_perf.trials.backends.backend import KeptTraining
 from keras_perf.trials.backends.chosen import training_backend
@@ -93,7 +94,7 @@ def tried_advice(
         try:
             with interruptible():
                 trials = search.run()
-                if environment_s is not None and not trials.stopped:
+                if environment_s is not None and trials.stopped != EndedBy.INTERRUPT.of():
                     more = Budget(environment_s, clock)
                     environment = EnvironmentTrials(setup, more, outside_ms, progress)
                     trials = _with_environment(trials, environment, named)

@@ -97,6 +97,25 @@ def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path
     assert "not each call fetches a batch" in str(found)
 
 
+@pytest.mark.parametrize("outside", [True, False])
+def test_nor_is_it_where_calls_of_four_steps_do(outside, tmp_path):
+    """Their warm-up is shorter than the calls that are looked at."""
+    loop = OfBatches()
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path, 4 * STEPS) as monitor:
+        for call in range(STEPS):
+            if outside:
+                batch = next(iterator)
+            with monitor.execution(iterator, 4):
+                if not outside and call % 2 == 0:
+                    batch = next(iterator)
+                for _ in range(4):
+                    loop.run(*batch).numpy()
+    found = kp.diagnose(tmp_path)
+    assert found.summary.facts.settings.fetches_outside is outside
+    assert np.isnan(found.breakdown["input_wait"])
+
+
 def test_a_step_outside_of_a_tf_function_is_eager(tmp_path):
     found = trained(OfBatches(compiled=False), tmp_path)
     assert found.summary.facts.settings.run_eagerly

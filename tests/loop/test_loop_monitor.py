@@ -580,6 +580,8 @@ def test_no_trial_runs_past_the_end_of_the_data(told, tmp_path):
             assert step == 40
     assert {e.kind for e in told} >= {Kind.STEADY, Kind.TRIAL}
     assert sum(e.steps for e in told) == 2000
+    assert monitor.recommendation.evidence
+    assert monitor.recommendation.steps_per_execution <= 40
 
 
 def test_what_another_thread_does_beside_the_loop_takes_no_step_from_it(told, tmp_path):

@@ -22,7 +22,13 @@ import json, os, signal, sys, time
 task = json.loads(os.environ["TF_CONFIG"])["task"]
 me = task["index"]
 """
-LAUNCH = "import sys; from keras_perf.cli.main import main; sys.exit(main())"
+LAUNCH = """
+import signal, sys
+from keras_perf.cli.main import main
+# The tests may run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.exit(main())
+"""
 LIMIT_S = 60
 
 

@@ -296,7 +296,7 @@ def test_another_process_trains_with_what_the_caller_names(monkeypatch):
     monkeypatch.setattr("keras_perf.trials.trying.settings_to_try", lambda: [broken])
     network, named = model(), {"TF_ENABLE_ONEDNN_OPTS": "0"}
     before = [v.numpy() for v in network.variables]
-    found = kp.try_advice(network, dataset(), budget_s=0.1, environment_s=120.0, environment=named)
+    found = kp.try_advice(network, dataset(), budget_s=5.0, environment_s=120.0, environment=named)
     for was, is_now in zip(before, network.variables, strict=True):
         assert (was == is_now.numpy()).all()
     [onednn] = (each for each in found.trials.changes if each.id == "TF_ENABLE_ONEDNN_OPTS")

@@ -93,7 +93,7 @@ def test_what_lies_ready_is_taken_up_to_the_first_that_does_not():
     made = numbers.map(lambda x: tf.ensure_shape(tf.numpy_function(number, [x], tf.int64), ()))
     feed = Feed(made)
     with feed.held() as iterator:
-        feed.take_ready(0.5, 600.0)
+        feed.take_ready(0.2, 600.0)
         # On a machine that stands still meanwhile it ends earlier.
         assert 0 < next(iterator) <= 4
 

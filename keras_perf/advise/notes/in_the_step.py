@@ -55,7 +55,8 @@ def frozen_notes(run: Diagnosed) -> Iterator[str]:
 
     What it cannot see: how much of a step that is; and whether somebody means to train them later.
     """
-    settings, known, epochs = run.facts.settings, run.facts.input, run.facts.length.epochs or 0
+    settings, known = run.facts.settings, run.facts.input
+    epochs = run.facts.length.epochs_in_all or 0
     frozen, all_of_them = settings.frozen_in_front, settings.parameters or 0
     drawn = any(stage.random or stage.python for chain in known.chains for stage in chain)
     alike = known.input_kind == "arrays" or (known.chains and not drawn)

@@ -33,7 +33,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     as long as each other, neither buys anything alone, and both together do.
     """
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    found = as_tried(situation, _once_of_each_hook(advised))
+    found = _once_of_each_hook(as_tried(situation, advised))
     chosen = sorted(
         (advice for advice in found if _pays(advice, situation.model)),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
@@ -68,11 +68,19 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
 
 
 def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation]:
-    """Without the rarer work of a hook that is to call the model: both would take the same time."""
-    called = {each.evidence["owner"] for each in advised if each.id == "call-the-model"}
-    rarer = (each for each in advised if each.id == "amortize-callback")
-    twice = [each for each in rarer if each.evidence["owner"] in called]
-    return [each for each in advised if each not in twice]
+    """A hook is to call the model, or to work more rarely where that gains far more: not both."""
+    left = list(advised)
+    for direct in [each for each in advised if each.id == "call-the-model"]:
+        owner, of = direct.evidence["owner"], direct.of
+        for rarer in [each for each in left if each.id == "amortize-callback" and each.of == of]:
+            if rarer.evidence["owner"] == owner:
+                left.remove(direct if _gone(direct) < _gone(rarer) / 2 else rarer)
+    return left
+
+
+def _gone(advice: Recommendation) -> float:
+    """The share of the time that it takes away."""
+    return 1 - 1 / advice.predicted_speedup
 
 
 def _pays(advice: Recommendation, model: StepModel) -> bool:

@@ -91,7 +91,7 @@ def hidden_making_ms(summary: Summary, wait_ms: float) -> float:
 def _in_use(summary: Summary) -> float:
     """Share of the cores' time that anybody uses."""
     own_pct = used_pct(summary) / summary.facts.machine.cores
-    return summary.sensors.get("host/cpu_pct", own_pct) / 100
+    return max(own_pct, summary.sensors.get("host/cpu_pct", own_pct)) / 100
 
 
 def compiled_in_fetches_ms(summary: Summary) -> float:

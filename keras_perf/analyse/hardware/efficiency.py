@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
+from keras_perf.analyse.hardware.gpu_busy import used_gpus, usual_of_gpus
 from keras_perf.analyse.hardware.gpu_peaks import Peak, peak_of
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.rates import Rates
@@ -109,7 +109,8 @@ def _against_peak(summary: Summary, flops: Mapping[str, float]) -> dict[str, Any
         "model_flops_utilization": seconds / step_s,
         "ridge_flops_per_byte": whole / seconds / peak.bytes,
     }
-    traffic = [*usual_of_gpus(summary, "dram_bandwidth_pct").values()]
+    told, used = usual_of_gpus(summary, "dram_bandwidth_pct"), used_gpus(summary)
+    traffic = [share for number, share in told.items() if not used or number in used]
     if len(traffic) == _replicas_here(summary) and sum(traffic) > 0:
         share = sum(traffic) / len(traffic) / 100
         found["memory_bandwidth_share"] = share
@@ -120,7 +121,7 @@ def _against_peak(summary: Summary, flops: Mapping[str, float]) -> dict[str, Any
 
 def _gpu(summary: Summary) -> str | None:
     """The name of all GPUs that train, if each has one replica and they are the same."""
-    visible = summary.facts.machine.training_gpus
+    visible = summary.facts.machine.training_gpus if summary.facts.on_gpus else ()
     used = [number for number in summary.facts.used_gpus if number < len(visible)]
     gpus = [visible[number].name for number in used or range(len(visible))]
     gpus = gpus[: _replicas_here(summary)]

@@ -60,9 +60,19 @@ def _others(summary: Summary) -> float | None:
     return _highest(summary, summary.sensors, "other_processes")
 
 
+def used_gpus(summary: Summary) -> tuple[int, ...]:
+    """Those that hold the model, by the sensors' numbers too; none where that is not known.
+
+    Where CUDA could not be asked which GPUs are this process's, all of the machine are sampled.
+    """
+    visible = summary.facts.gpu_use.gpus_visible
+    sampled = len(summary.of_gpus("utilization_pct"))
+    return () if visible is not None and sampled > visible else summary.facts.used_gpus
+
+
 def _highest(summary: Summary, means: Mapping[str, float], sensor: str) -> float | None:
     names = [device.name.removeprefix("GPU:") for device in summary.facts.gpu.device_memory]
-    gpus = summary.facts.used_gpus or [name for name in names if name.isdecimal()] or ["0"]
+    gpus = used_gpus(summary) or [name for name in names if name.isdecimal()] or ["0"]
     found = [means.get(f"gpu/{gpu}/{sensor}", math.nan) for gpu in gpus]
     known = [mean for mean in found if math.isfinite(mean)]
     return max(known) if known and summary.facts.on_gpus else None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from keras_perf.observation.input_model import InputModel
 
-FIRST_CALLS = 8
+FIRST_CALLS = 3
 """In a loop that fetches outside of its calls none of so many fetches."""
+
+LOOKED_AT = 8
+"""Where several share a batch, one of so many fetches none."""
 
 
 class FetchesOutside:
@@ -17,39 +20,38 @@ class FetchesOutside:
 
     Attributes:
         found: none of them fetches.
-        rarely: some of them do, but not all.
+        rarely: not all of them do.
     """
 
     def __init__(self) -> None:
         self.found = self.rarely = False
-        self._left, self._looks = FIRST_CALLS, 2 * FIRST_CALLS
-        self._fetching = 0
+        self._looks, self._seen, self._fetching = LOOKED_AT, 0, 0
         self._before: int | None = None
 
     def call_begins(self, pipeline: InputModel) -> None:
         """A call on this iterator begins."""
-        if self._left and self._looks:
+        if self._looks:
             self._looks -= 1
-            self._before = _handed_out(pipeline)
+            self._before = handed_out(pipeline)
 
     def looks_no_more(self) -> None:
         """It has raised, and tells nothing: another one does."""
         self._before = None
 
     def call_ends(self, pipeline: InputModel) -> bool:
-        """It has ended; whether it was the one by which either is known."""
+        """It has ended; whether it was the one by which it is known that none fetches."""
         before, self._before = self._before, None
         if before is None:
             return False
-        self._left -= 1
-        self._fetching += _handed_out(pipeline) != before
-        if self._left:
-            return False
-        self.found, self.rarely = not self._fetching, 0 < self._fetching < FIRST_CALLS
-        return self.found or self.rarely
+        fetched = handed_out(pipeline) != before
+        self._seen, self._fetching = self._seen + 1, self._fetching + fetched
+        self.rarely |= not fetched
+        self.found = self._seen >= FIRST_CALLS and not self._fetching
+        return self.found and self._seen == FIRST_CALLS
 
 
-def _handed_out(pipeline: InputModel) -> int | None:
-    model = pipeline.read()
+def handed_out(pipeline: InputModel | None) -> int | None:
+    """Elements so far; None where tf.data's model does not tell."""
+    model = None if pipeline is None else pipeline.read()
     node = None if model is None else model.nodes.get(model.output)
     return None if node is None else int(node.num_elements)

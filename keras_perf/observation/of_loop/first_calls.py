@@ -34,7 +34,7 @@ class FirstCalls:
         """What is asked of how they fetch."""
         return {
             "fetches_outside": lambda: self._outside.found and self._fetch,
-            "fetches_rarely": lambda: self._outside.rarely or self._outside.found,
+            "fetches_rarely": lambda: self._outside.rarely,
         }
 
     @property
@@ -44,8 +44,7 @@ class FirstCalls:
 
     def begins(self, pipeline: InputModel | None) -> None:
         """A call begins that reads from this pipeline."""
-        if pipeline is not None and (self._outside.found or self._outside.rarely):
-            _tell_no_gaps(pipeline)
+        self._tell_no_gaps(pipeline)
         if self._begun and pipeline is not None:
             self._outside.call_begins(pipeline)
         if self._begun and not self._compiled:
@@ -55,10 +54,9 @@ class FirstCalls:
     def ends(self, pipeline: InputModel | None) -> None:
         """It has ended."""
         self._python.call_ends()
-        if pipeline is None or not self._outside.call_ends(pipeline):
-            return
-        _tell_no_gaps(pipeline)
-        if self._outside.found and self._fetch:
+        known = pipeline is not None and self._outside.call_ends(pipeline)
+        self._tell_no_gaps(pipeline)
+        if known and self._fetch:
             logger.warning(
                 "keras_perf: steps fetch nothing inside of `with monitor.execution(...)`, so that "
                 "waiting for input cannot be told from the loop's own work. Fetch there, as by "
@@ -70,7 +68,7 @@ class FirstCalls:
         self._python.looks_no_more()
         self._outside.looks_no_more()
 
-
-def _tell_no_gaps(pipeline: InputModel) -> None:
-    """Between calls that fetch nothing the gap times hold what else they and others do."""
-    pipeline.tells_gaps = False
+    def _tell_no_gaps(self, pipeline: InputModel | None) -> None:
+        """Between calls that fetch nothing the gap times hold what else they and others do."""
+        if pipeline is not None and self._outside.rarely:
+            pipeline.tells_gaps = False

@@ -154,7 +154,7 @@ class LoopObservation(Observation):
             self.reads(iterator)
             self.input_kind = kind_of(iterator)
             dataset = dataset_behind(iterator)
-            self._passes.begins(dataset, self.step)
+            self._passes.begins(dataset, self.step, self.pipeline)
             if self._dataset_graph is None:
                 self._dataset_graph = dataset_graph(dataset)
             self._shared = options_of_iterator(iterator)

@@ -7,6 +7,9 @@ import math
 import weakref
 from typing import Any
 
+from keras_perf.observation.input_model import InputModel
+from keras_perf.observation.of_loop.fetches_outside import handed_out
+
 
 class Passes:
     """Of the dataset of the first iterator, if each iterator but the last is read to its end."""
@@ -17,9 +20,16 @@ class Passes:
         self._others = False
         self._begun_at, self._elements = 0, math.inf
 
-    def begins(self, dataset: Any, step: int = 0) -> None:
-        """An iterator over this dataset is read from this step on; None where it is not known."""
-        self._begun_at, self._elements = step, _elements_of(dataset)
+    def begins(self, dataset: Any, step: int = 0, pipeline: InputModel | None = None) -> None:
+        """An iterator over this dataset is read from this step on; None where it is not known.
+
+        Arguments:
+            dataset: of the iterator.
+            step: optimizer steps before.
+            pipeline: tells how many elements the iterator has handed out already.
+        """
+        self._begun_at = step
+        self._elements = _elements_of(dataset) - (handed_out(pipeline) or 0)
         if self._dataset is None and dataset is not None:
             self._dataset = weakref.ref(dataset)
         self._begun += 1

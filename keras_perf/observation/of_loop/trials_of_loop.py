@@ -49,7 +49,11 @@ class TrialsOfLoop(Trials):
         self._refusal: str | None = None
 
     def has_left(self, steps: int) -> None:
-        """So many steps may be run before something of the user's is due."""
+        """So many steps may be run before something of the user's is due, or the data end.
+
+        A call that meets the end raises, and nobody counts what it has run before.
+        """
+        steps = max(1, int(min(steps, self._data_left())))
         self._left = steps
         if self._longest_left is None or steps > self._longest_left:
             self._longest_left = steps
@@ -88,11 +92,8 @@ class TrialsOfLoop(Trials):
         return self._owners()
 
     def at_most(self, steps: int) -> int:
-        """As many of them as are left until something of the user's is due, or the data end.
-
-        A call that meets the end raises, and nobody counts what it has run before.
-        """
-        return int(min(steps, self._left, self._data_left()))
+        """As many of them as are left until something of the user's is due, or the data end."""
+        return min(steps, self._left)
 
     def refuses(self) -> str | None:
         """Looks whether another number would trace the loop's function again."""

@@ -20,8 +20,8 @@ from keras_perf.records.run.inference import FIT, VALIDATION, EvaluateCalls, Inf
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.json_form import keys_of, written
 from keras_perf.records.run.length import Length
-from keras_perf.records.run.machine import Machine
-from keras_perf.records.run.settings import Settings
+from keras_perf.records.run.machine import Machine, TrainingGpu
+from keras_perf.records.run.settings import DEFAULT_STRATEGY, Settings
 from keras_perf.records.run.source_line import SourceLine
 from keras_perf.records.run.step_work import StepWork
 from keras_perf.records.run.times.exchange import ExchangeFacts
@@ -155,10 +155,19 @@ class RunFacts:
     @property
     def on_gpus(self) -> bool:
         """Steps are computed on GPUs, which are not only there."""
-        use = self.gpu_use
-        begun = use.operations_on is None or use.operations_on.startswith("GPU")
-        kept = not use.variables_on or any(each.startswith("GPU") for each in use.variables_on)
-        return bool(self.machine.training_gpus) and begun and kept
+        use, by_default = self.gpu_use, self.settings.strategy in (None, DEFAULT_STRATEGY)
+        begun, kept = use.operations_on, use.variables_on
+        # A strategy runs the operations of each replica on that replica's own device.
+        where = [begun] if begun is not None and by_default else list(kept)
+        on_gpu = not where or any(each.startswith("GPU") for each in where)
+        return bool(self.machine.training_gpus) and on_gpu
+
+    @property
+    def training_gpu(self) -> TrainingGpu | None:
+        """The one that trains, the first of several; None where steps are computed elsewhere."""
+        found = self.machine.training_gpus if self.on_gpus else ()
+        used = next((number for number in self.used_gpus if number < len(found)), 0)
+        return found[used] if found else None
 
     @property
     def used_gpus(self) -> tuple[int, ...]:

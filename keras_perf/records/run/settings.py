@@ -18,6 +18,9 @@ PYTHON_OPERATIONS = {
 }
 """Operations that call Python, which XLA does not compile, and what makes them."""
 
+DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
+"""Where nobody has chosen one."""
+
 
 @dataclass(frozen=True)
 class Settings:

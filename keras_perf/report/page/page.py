@@ -65,10 +65,11 @@ def page_content(reports: Sequence[RunReport]) -> Element:
         shown = run_cards(reports[0], "run1")
     else:
         head = element("h1", _title(reports))
-        first, *others = reports
-        changes = [change_card(first, report) for report in others]
+        first = first_measured(reports)
+        place = next(n for n, report in enumerate(reports) if report is first)
+        changes = [change_card(first, report) for report in reports[place + 1 :]]
         known = [change for change in changes if change is not None]
-        shown = [_comparison(reports, first_measured(reports)), *known]
+        shown = [_comparison(reports, first), *known]
         if len(reports) == 2:
             # Of two runs the question is what the change did.
             shown.reverse()

@@ -28,9 +28,12 @@ def held_mib(dataset: tf.data.Dataset) -> float:
 def _held(dataset: Any) -> dict[int, Any]:
     """Of the dataset and all that it takes its elements from, each once."""
     found: dict[int, Any] = {}
-    pending = [dataset]
+    pending, seen = [dataset], dict[int, Any]()
     while pending:
         stage = pending.pop()
+        if id(stage) in seen:
+            continue
+        seen[id(stage)] = stage
         pending.extend(stage._inputs())
         captured = [each for w in stage._functions() for each in w.function.captured_inputs]
         found |= {id(each): each for each in (*getattr(stage, "_tensors", ()), *captured)}

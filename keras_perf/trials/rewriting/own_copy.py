@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_perf.observers.sensors.container_limits import memory_available_mib
 from keras_perf.records.figures import in_mib
-from keras_perf.trials.rewriting.held_arrays import held_mib
+from keras_perf.trials.rewriting.held_arrays import MOST_MIB, held_mib
 from keras_perf.trials.rewriting.held_state import reason_against_copies, writes_files
 from keras_perf.trials.rewriting.pipeline_graph import CannotRewriteError, PipelineGraph
 
@@ -25,13 +25,15 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """A copy whose shuffles have orders of their own; iterating the original would use them up.
 
     Where TensorFlow cannot write the dataset as a graph (`from_generator`, more than 2 GiB in
-    memory), or there is no memory for copies of what it holds, the dataset itself.
+    memory), the dataset itself.
 
     Raises:
-        ValueError: a pass through the copy would write files of the user's.
+        ValueError: a pass through the copy would write files of the user's, or there is no memory
+            for copies of what it holds.
     """
-    if not _has_room(held_mib(dataset), WRITTEN):
-        return dataset
+    held = held_mib(dataset)
+    if held <= MOST_MIB and (why := _too_large(held, WRITTEN)):
+        raise ValueError(f"dataset must not {why}. Nothing was changed.")
     try:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError:
@@ -47,7 +49,7 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
     Raises:
         ValueError: TensorFlow cannot write it as one, or what its maps hold would be another's.
     """
-    if why := _too_large(held_mib(dataset)):
+    if why := _too_large(held_mib(dataset), COPIES):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     try:
         graph = PipelineGraph.of(dataset)
@@ -56,20 +58,18 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
             f"dataset must be one that TensorFlow can write as a graph: {error}. "
             "Nothing was changed."
         ) from error
-    if why := reason_against_copies(graph) or _too_large(graph.definition.ByteSize() / 2**20):
+    written_mib = graph.definition.ByteSize() / 2**20
+    if why := reason_against_copies(graph) or _too_large(written_mib, COPIES):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     return graph
 
 
-def _too_large(mib: float) -> str:
+def _too_large(mib: float, copies: int) -> str:
     """Why there is no memory for as many of what it holds itself; "" if there is."""
-    if _has_room(mib, COPIES):
+    free_mib = memory_available_mib()
+    if mib <= LITTLE_MIB or copies * mib <= free_mib / 2:
         return ""
     return (
-        f"hold {in_mib(mib)} in memory: trials make up to {COPIES} copies of it, more than "
-        f"half of the {in_mib(memory_available_mib())} that are free (read it from files)"
+        f"hold {in_mib(mib)} in memory: trials make up to {copies} copies of it, more than "
+        f"half of the {in_mib(free_mib)} that are free (read it from files)"
     )
-
-
-def _has_room(mib: float, copies: int) -> bool:
-    return mib <= LITTLE_MIB or copies * mib <= memory_available_mib() / 2

@@ -56,6 +56,7 @@ def first_look(
     alone = EndlessPipeline(setup.dataset(), clock)
     trier.batch_ms = trier.filling_ms = alone.batch_ms()
     present = RunningTraining(setup, trier.functions, clock)
+    trier.feed = present.feed
     keeps, not_kept = kept_already(setup.graph), ""
     if keeps is not None:
 

@@ -11,6 +11,7 @@ from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair, in_turn
+from keras_perf.trials.measuring.own_iterator import Feed
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.rewriting.admission import filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
@@ -47,6 +48,7 @@ class Trier:
     Attributes:
         batch_ms: milliseconds of a batch of the input as it is.
         filling_ms: likewise before a cache that it has was filled.
+        feed: of the input as it is, whose batches take so long.
         making: learns what it takes to make a train function.
         not_tried: what could not be measured, and why.
     """
@@ -57,6 +59,7 @@ class Trier:
     progress: Progress
     clock: Callable[[], float] = time.perf_counter
     batch_ms: float = 0.0
+    feed: Feed | None = None
     filling_ms: float = 0.0
     making: Making = field(default_factory=Making)
     not_tried: list[NotTried] = field(default_factory=list)
@@ -155,7 +158,7 @@ class Trier:
         shares = one.feed is other.feed
 
         def slice_ms(training: RunningTraining) -> float:
-            if shares:
+            if shares and one.feed is self.feed:
                 one.feed.take_ready(QUICK * self.batch_ms / 1e3, SLICE_S)
             return training.step_ms()
 

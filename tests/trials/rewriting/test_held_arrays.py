@@ -59,9 +59,16 @@ def test_what_is_too_large_for_a_graph_is_not_copied_into_one(monkeypatch, unwri
     assert own_copy.own_copy(dataset) is dataset
 
 
+def test_what_is_read_many_times_is_looked_at_once():
+    doubled = rows()
+    for _ in range(60):
+        doubled = doubled.concatenate(doubled)
+    assert held_mib(doubled) == pytest.approx(HELD_MIB, abs=1e-3)
+
+
 def test_nor_is_what_there_is_no_memory_for(monkeypatch, unwritten):
     monkeypatch.setattr(own_copy, "memory_available_mib", lambda: 4 * HELD_MIB)
     with pytest.raises(ValueError, match="hold 20 MiB in memory: trials make up to 12 copies"):
         own_copy.require_graph(rows())
-    dataset = rows()
-    assert own_copy.own_copy(dataset) is dataset
+    with pytest.raises(ValueError, match="hold 20 MiB in memory: trials make up to 4 copies"):
+        own_copy.own_copy(rows())

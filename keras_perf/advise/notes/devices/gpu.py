@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from keras_perf.advise.notes.devices.roofline import remedies
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
-from keras_perf.analyse.hardware.gpu_busy import usual_of_gpus
+from keras_perf.analyse.hardware.gpu_busy import used_gpus, usual_of_gpus
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 
@@ -55,10 +55,12 @@ def gpu_notes(run: Diagnosed) -> Iterator[str]:
 
     What it cannot see: how much faster training would be without what it finds.
     """
+    if run.facts.machine.training_gpus and not run.facts.on_gpus:
+        return
     indices = {m[1] for tag in run.summary.sensors if (m := re.match(r"gpu/(\d+)/", tag))}
     gpus = [Gpu(index, run.summary) for index in sorted(map(int, indices))]
     # One that never ran anything beside others that did is not trained on.
-    used = [gpu for gpu in gpus if gpu.index in run.facts.used_gpus]
+    used = [gpu for gpu in gpus if gpu.index in used_gpus(run.summary)]
     used = used or [gpu for gpu in gpus if gpu.get("utilization_pct") != 0]
     for gpu in used or gpus:
         yield from filter(None, (look(gpu) for look in _LOOKS))

@@ -50,8 +50,8 @@ def layout_changed(summary: Summary) -> str | None:
 
 def _one_layout(summary: Summary) -> str:
     facts = summary.facts
-    gpus = facts.machine.training_gpus
-    capability = gpus[0].compute_capability if gpus else _VOLTA
+    gpu = facts.training_gpu
+    capability = _VOLTA if gpu is None else gpu.compute_capability
     channels_first = (
         'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
     )

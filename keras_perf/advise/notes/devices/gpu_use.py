@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
+from keras_perf.analyse.hardware.gpu_busy import used_gpus
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.settings import DEFAULT_STRATEGY
 
 IDLE_PCT = 5.0
 """Utilization below which a GPU does nothing for this training."""
@@ -18,9 +20,6 @@ NOTICED = 0.1
 """Other processes, on average over the training."""
 
 HALF_BUSY_PCT = 50.0
-
-DEFAULT_STRATEGY = "_DefaultDistributionStrategy"
-"""Where nobody has chosen one."""
 
 _ON_TENSORFLOW = "Build and compile the model within tf.distribute.MirroredStrategy().scope()"
 _IN_A_LOOP = (
@@ -92,11 +91,13 @@ def idle_beside(summary: Summary) -> list[int]:
         if visible is not None and len(busy) > visible:
             # CUDA could not be asked which are ours: all of the machine were sampled.
             return []
-        if max(busy.values()) < HALF_BUSY_PCT:
+        own = {i: pct for i, pct in busy.items() if i in used_gpus(summary)} or busy
+        first = max(own, key=own.__getitem__)
+        if own[first] < HALF_BUSY_PCT:
             return []
         others = summary.of_gpus("other_processes")
         idle = [i for i, pct in busy.items() if pct < IDLE_PCT and not others.get(i)]
-        return [i for i in idle if _alike(i, max(busy, key=busy.__getitem__), summary.facts)]
+        return [i for i in idle if _alike(i, first, summary.facts)]
     use = summary.facts.gpu_use
     visible = visible or 0
     # Which of the machine's GPUs are TensorFlow's is known where it has all of them.
@@ -113,7 +114,7 @@ def _alike(one: int, other: int, facts: RunFacts) -> bool:
 
 def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
     """Number of a GPU, other processes on it, and their memory in MiB; 0 where not known."""
-    memory, used = summary.of_gpus("other_memory_used_mib"), summary.facts.used_gpus
+    memory, used = summary.of_gpus("other_memory_used_mib"), used_gpus(summary)
     for index, processes in summary.of_gpus("other_processes").items():
         if processes >= NOTICED and (not used or index in used):
             yield index, processes, memory.get(index, 0.0)

@@ -58,7 +58,8 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     facts, model = situation.facts, situation.model
     paused_ms = stalled(situation.summary, Cause.ITERATOR)
     loader = facts.input.loader
-    if (facts.length.epochs or 1) < 2 or paused_ms < WORTH * model.whole_ms or loader is None:
+    once = (facts.length.epochs_in_all or 1) < 2
+    if once or paused_ms < WORTH * model.whole_ms or loader is None:
         return
     remedy = "persistent_workers=True keeps them"
     if facts.input.input_kind == "Grain":

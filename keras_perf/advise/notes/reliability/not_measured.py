@@ -115,7 +115,8 @@ def why_no_step(facts: RunFacts) -> str:
     if short is not None and short.calls > 1:
         return f"no step was measured: each of {short.calls:,} fits ended within its warm-up."
     by = f" by {facts.ending.error}" if facts.ending is not None and facts.ending.error else ""
-    if facts.ending is None or facts.ending.how is How.RUNNING:
+    nothing_yet = facts.ending is None and not facts.versions
+    if nothing_yet or (facts.ending is not None and facts.ending.how is How.RUNNING):
         return (
             "no step was measured: training has not come behind its warm-up yet, was killed within "
             f"it, or had {'gaps=False' if facts.settings.in_a_loop else 'no StepGapDetector'}."

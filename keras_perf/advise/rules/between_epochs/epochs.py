@@ -21,8 +21,8 @@ RARER = 5
 WORTH = 0.05
 """A hook that takes less than this share of the training is left alone."""
 
-BY_VALIDATION = ("ModelCheckpoint", "SaveBestEpoch", *PATIENT)
-"""Ends of the names of callbacks that act by what a validation of the same epoch found."""
+BY_VALIDATION = ("ModelCheckpoint", "SaveBestEpoch")
+"""Ends of the names of callbacks that save by what a validation of the same epoch found."""
 
 ROWS = (
     "# x_val alone where there is no y_val, rows of each of several inputs, weights as a third;\n"
@@ -93,6 +93,8 @@ def _may_skip(recorded: OutsideSteps, present: int) -> bool:
     Keras's ModelCheckpoint fails without a val_ that its path has, or saves what is not the best;
     so does KerasTuner's SaveBestEpoch. Patience would last as many times as many epochs.
     """
+    if recorded.has_callback(PATIENT):
+        return False
     return present > 1 or not recorded.has_callback(BY_VALIDATION)
 
 

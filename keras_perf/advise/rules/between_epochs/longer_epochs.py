@@ -92,7 +92,7 @@ def fewer_epochs(situation: Situation) -> int | None:
     epochs, own_ms = length.epochs_in_all or 0, _own_ms(situation)
     if not length.epoch_steps or own_ms < MUCH * situation.model.training_ms:
         return None
-    if outside is None or outside.has_callback(PATIENT):
+    if outside is None or outside.has_callback(PATIENT) or _code(situation, 1, 1) is None:
         return None
     # What is done in one of several epochs now is done in the last one at least.
     least = max(FEWEST_EPOCHS, outside.validation_period)

@@ -9,10 +9,8 @@ from keras_perf.analyse.hardware.gpu_busy import busy_share
 
 def gpu_of(situation: Situation) -> tuple[int, ...] | None:
     """Compute capability of the GPU that trains; None where there is none."""
-    facts = situation.facts
-    found = facts.machine.training_gpus if facts.on_gpus else ()
-    used = next((number for number in facts.used_gpus if number < len(found)), 0)
-    return found[used].compute_capability if found else None
+    gpu = situation.facts.training_gpu
+    return None if gpu is None else gpu.compute_capability
 
 
 def in_kernels(situation: Situation) -> float:

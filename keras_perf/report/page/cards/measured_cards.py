@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from keras_perf.advise.notes.devices.gpu_use import DEFAULT_STRATEGY
+from keras_perf.records.run.settings import DEFAULT_STRATEGY
 from keras_perf.records.run.times.outlier import CAUSES, cause_name
 from keras_perf.report.compared.differing_settings import asked, told
 from keras_perf.report.page.html import card, element, table

@@ -30,7 +30,8 @@ def on_a_gpu(rule: Rule, *, sensors: dict[str, float] | None = None, **context: 
 
 
 @pytest.mark.parametrize(
-    "use", [{"operations_on": "CPU:0"}, {"operations_on": "GPU:0", "variables_on": {"CPU:0": 4}}]
+    "use",
+    [{"operations_on": "CPU:0"}, {"variables_on": {"CPU:0": 4}, "strategy": "OneDeviceStrategy"}],
 )
 def test_a_gpu_that_does_not_compute_the_steps_is_advised_nothing(use):
     settings = {"dtype_policy": "float32", "jit_compile": False, "training_gpus": gpu(9, 0)}

@@ -7,7 +7,7 @@ import json
 import pytest
 from hand_built import H200, frame, point, summary
 
-from keras_perf.advise.notes.devices.gpu_use import DEFAULT_STRATEGY
+from keras_perf.records.run.settings import DEFAULT_STRATEGY
 from keras_perf.report.as_json import reports_json
 from keras_perf.report.diagnosis import diagnosis_of
 from keras_perf.report.page.page import page_html
