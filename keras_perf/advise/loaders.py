@@ -14,7 +14,7 @@ def reads_in_threads(facts: RunFacts) -> bool:
 
 def with_processes(facts: RunFacts, workers: int) -> str:
     """Code that sets so many, and what goes with it where that is not set already."""
-    loader, again = facts.input.loader, (facts.length.epochs_in_all or 1) > 1
+    loader, again = facts.input.loader, (facts.length.epochs or 1) > 1
     if facts.input.input_kind == "DataLoader":
         kept = ", persistent_workers=True" if again and not (loader and loader.persistent) else ""
         return f"loader = torch.utils.data.DataLoader(..., num_workers={workers}{kept})"

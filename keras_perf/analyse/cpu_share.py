@@ -27,10 +27,13 @@ def used_by_others(summary: Summary) -> float:
     What it cannot see: of the processes that the training has started, those that
     `host/child_processes_cpu_pct` does not count.
     """
-    # Of all of the machine's, whatever a container may use of them.
-    own_pct = used_pct(summary) / (summary.facts.machine.cpu_count or 1)
+    machine = summary.facts.machine
+    there = machine.cpu_count or 1
+    own_pct = used_pct(summary) / there
     others = max(0.0, summary.sensors.get("host/cpu_pct", own_pct) - own_pct) / 100
-    return min(1 - LEAST_SHARE, others)
+    # Of a container's own only what is not left of all of the machine's.
+    taken = max(0.0, 1 - (1 - others) * there / machine.cores)
+    return min(1 - LEAST_SHARE, taken)
 
 
 def crowded(summary: Summary) -> bool:

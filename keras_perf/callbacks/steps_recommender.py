@@ -174,8 +174,8 @@ class StepsPerExecutionRecommender(ObservingCallback, Director):
         self._training.audience.stop_directing(self)
 
     def _applied(self, plan: Plan) -> Plan:
-        chosen = self._found_before.steps // plan.steps * plan.steps
-        chosen = min(chosen, self._training.audience.free_steps())
+        chosen = min(self._found_before.steps, self._training.audience.free_steps())
+        chosen = chosen // plan.steps * plan.steps
         steps = self._trials.at_most(chosen) if self.apply else 0
         if steps > plan.steps and self._prepared():
             self._has_applied = True

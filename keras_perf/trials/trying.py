@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import keras
 import tensorflow as tf
 
 from keras_perf.observers.delayed_signals import interruptible, uninterrupted
-from keras_perf.records.reasons.why_not_tried import EndedBy
+from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.run.tried.advice_trials import ENVIRONMENT, AdviceTrials, NotTried
 from keras_perf.trials.backends.backend import KeptTraining
 from keras_perf.trials.backends.chosen import training_backend
@@ -94,13 +95,19 @@ def tried_advice(
         try:
             with interruptible():
                 trials = search.run()
-                if environment_s is not None and trials.stopped != EndedBy.INTERRUPT.of():
+                if environment_s is not None and _has_time(trials.stopped, environment_s):
                     more = Budget(environment_s, clock)
                     environment = EnvironmentTrials(setup, more, outside_ms, progress)
                     trials = _with_environment(trials, environment, named)
         finally:
             progress.ends()
     return TriedAdvice(trials, _with_changes(dataset, setup, search.best))
+
+
+def _has_time(stopped: str, seconds: float) -> bool:
+    """Not after an interrupt, nor where two trainings in turn take longer."""
+    values = stopped.values if isinstance(stopped, Reason) else {}
+    return not stopped or values.get("needed_s", math.inf) <= seconds
 
 
 def _with_environment(

@@ -80,7 +80,7 @@ def test_an_element_for_several_calls_is_not_taken_for_fetching_outside(tmp_path
 
 
 @pytest.mark.parametrize("arguments", [{}, {"fetches_per_step": 0.25}])
-def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path):
+def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path, said):
     """The times between two fetches are of four of them."""
     loop = OfBatches()
     iterator = iter(watched_loops.dataset())
@@ -95,6 +95,7 @@ def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path
     assert np.isnan(found.breakdown["input_wait"])
     assert found.verdict == "inconclusive"
     assert "not each call fetches a batch" in str(found)
+    assert said() == []
 
 
 @pytest.mark.parametrize("outside", [True, False])

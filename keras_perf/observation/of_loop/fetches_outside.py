@@ -47,7 +47,7 @@ class FetchesOutside:
         self._seen, self._fetching = self._seen + 1, self._fetching + fetched
         self.rarely |= not fetched
         self.found = self._seen >= FIRST_CALLS and not self._fetching
-        return self.found and self._seen == FIRST_CALLS
+        return self.found and not self._looks
 
 
 def handed_out(pipeline: InputModel | None) -> int | None:

@@ -31,9 +31,12 @@ def own_copy(dataset: tf.data.Dataset) -> tf.data.Dataset:
         ValueError: a pass through the copy would write files of the user's, or there is no memory
             for copies of what it holds.
     """
-    held = held_mib(dataset)
-    if held <= MOST_MIB and (why := _too_large(held, WRITTEN)):
-        raise ValueError(f"dataset must not {why}. Nothing was changed.")
+    held, free_mib = held_mib(dataset), memory_available_mib()
+    if max(LITTLE_MIB, free_mib / WRITTEN) < held <= MOST_MIB:
+        raise ValueError(
+            f"dataset must not hold {in_mib(held)} in memory, of which {WRITTEN} copies are made: "
+            f"{in_mib(free_mib)} are free. Read it from files. Nothing was changed."
+        )
     try:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError:
@@ -49,7 +52,7 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
     Raises:
         ValueError: TensorFlow cannot write it as one, or what its maps hold would be another's.
     """
-    if why := _too_large(held_mib(dataset), COPIES):
+    if why := _too_large(held_mib(dataset)):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     try:
         graph = PipelineGraph.of(dataset)
@@ -59,17 +62,17 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
             "Nothing was changed."
         ) from error
     written_mib = graph.definition.ByteSize() / 2**20
-    if why := reason_against_copies(graph) or _too_large(written_mib, COPIES):
+    if why := reason_against_copies(graph) or _too_large(written_mib):
         raise ValueError(f"dataset must not {why}. Nothing was changed.")
     return graph
 
 
-def _too_large(mib: float, copies: int) -> str:
+def _too_large(mib: float) -> str:
     """Why there is no memory for as many of what it holds itself; "" if there is."""
     free_mib = memory_available_mib()
-    if mib <= LITTLE_MIB or copies * mib <= free_mib / 2:
+    if mib <= LITTLE_MIB or COPIES * mib <= free_mib / 2:
         return ""
     return (
-        f"hold {in_mib(mib)} in memory: trials make up to {copies} copies of it, more than "
+        f"hold {in_mib(mib)} in memory: trials make up to {COPIES} copies of it, more than "
         f"half of the {in_mib(free_mib)} that are free (read it from files)"
     )

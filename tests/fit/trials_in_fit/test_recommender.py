@@ -1,7 +1,9 @@
 """Trials inside a real fit."""
 
 import math
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_perf as kp
+from keras_perf.observation.listener import Plan
 from keras_perf.read.event_files import events
 from keras_perf.records.execution import Kind
 from keras_perf.trials.train_functions.repeated_function import RepeatedFunction
@@ -612,3 +615,18 @@ def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, told,
     trial = kp.diagnose(tmp_path).summary.facts.to_json()["steps_per_execution_trial"]
     longer = [e for e in told if e.kind is not Kind.TRIAL and e.steps > 1]
     assert trial["applied"] is bool(longer)
+
+
+@pytest.mark.parametrize(("free", "steps"), [(48, 32), (100, 64), (sys.maxsize, 64)])
+def test_before_a_window_whole_executions_are_put_together(free, steps, tmp_path):
+    recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
+    plan = Plan(None, 32, Kind.STEADY)
+    recommender._found_before = SimpleNamespace(steps=64)
+    trials = SimpleNamespace(
+        at_most=lambda steps: steps,
+        longer=lambda plan, steps, kind: plan._replace(steps=steps),
+        refuses=lambda: None,
+    )
+    audience = SimpleNamespace(free_steps=lambda: free)
+    recommender.observation = SimpleNamespace(audience=audience, trials=trials)
+    assert recommender._applied(plan).steps == steps

@@ -70,5 +70,6 @@ def test_nor_is_what_there_is_no_memory_for(monkeypatch, unwritten):
     monkeypatch.setattr(own_copy, "memory_available_mib", lambda: 4 * HELD_MIB)
     with pytest.raises(ValueError, match="hold 20 MiB in memory: trials make up to 12 copies"):
         own_copy.require_graph(rows())
-    with pytest.raises(ValueError, match="hold 20 MiB in memory: trials make up to 4 copies"):
+    monkeypatch.setattr(own_copy, "memory_available_mib", lambda: 4 * HELD_MIB - 1)
+    with pytest.raises(ValueError, match="hold 20 MiB in memory, of which 4 copies are made: 79 "):
         own_copy.own_copy(rows())

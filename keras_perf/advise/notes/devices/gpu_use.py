@@ -114,7 +114,7 @@ def _alike(one: int, other: int, facts: RunFacts) -> bool:
 
 def _shared(summary: Summary) -> Iterator[tuple[int, float, float]]:
     """Number of a GPU, other processes on it, and their memory in MiB; 0 where not known."""
-    memory, used = summary.of_gpus("other_memory_used_mib"), used_gpus(summary)
+    memory, used = summary.of_gpus("other_memory_used_mib"), summary.facts.used_gpus
     for index, processes in summary.of_gpus("other_processes").items():
         if processes >= NOTICED and (not used or index in used):
             yield index, processes, memory.get(index, 0.0)

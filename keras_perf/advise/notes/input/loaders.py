@@ -58,7 +58,7 @@ def _started_anew(situation: Situation, name: str) -> Iterator[str]:
     facts, model = situation.facts, situation.model
     paused_ms = stalled(situation.summary, Cause.ITERATOR)
     loader = facts.input.loader
-    once = (facts.length.epochs_in_all or 1) < 2
+    once = (facts.length.epochs or 1) < 2
     if once or paused_ms < WORTH * model.whole_ms or loader is None:
         return
     remedy = "persistent_workers=True keeps them"

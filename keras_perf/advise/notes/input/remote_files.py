@@ -21,7 +21,7 @@ def remote_file_notes(run: Diagnosed) -> Iterator[str]:
     remedies = ["a copy of them on a local disk", "fewer, larger files (100 MB and more)"]
     if model.threads.get(stage, 1) == 1 and "interleave" not in advised:
         remedies.insert(0, "several files at a time (interleave with num_parallel_calls)")
-    if (facts.length.epochs_in_all or 1) > 1 and "cache" not in {*facts.input.kinds, *advised}:
+    if (facts.length.epochs or 1) > 1 and "cache" not in {*facts.input.kinds, *advised}:
         remedies.append("cache(filename) on a local disk, which later epochs read")
     yield (
         f"The files are not on a local disk ({', '.join(systems)}), and reading them sets the "

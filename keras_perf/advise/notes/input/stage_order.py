@@ -44,7 +44,7 @@ def order_notes(run: Diagnosed) -> Iterator[str]:
         return
     chains = written.chains
     last, *others = chains
-    again = (run.facts.length.epochs_in_all or 1) > 1
+    again = (run.facts.length.epochs or 1) > 1
     if not any(_places(chain, ("shuffle",)) for chain in others):
         yield from _shuffle_after_batch(last)
     for chain in chains:
@@ -203,7 +203,7 @@ def _files(chain: Chain, summary: Summary) -> Iterator[str]:
 
 def _cached(after: Chain, summary: Summary) -> bool:
     """Only the first epoch reads files."""
-    return bool(_places(after, ("cache",))) and (summary.facts.length.epochs_in_all or 1) > 1
+    return bool(_places(after, ("cache",))) and (summary.facts.length.epochs or 1) > 1
 
 
 def _maps(chain: Chain) -> Iterator[str]:
