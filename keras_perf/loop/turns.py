@@ -151,8 +151,8 @@ class Call:
             observation.call_ends(plan, marked=self._marked)
             return
         # Whoever catches it goes on; what ends the loop, the monitor is told of.
-        returned = plan if self._marked else None
-        observation.call_raises(returned, out_of_data=issubclass(kind, OUT_OF_DATA))
+        at_end = issubclass(kind, OUT_OF_DATA)
+        observation.call_raises(plan, marked=self._marked, out_of_data=at_end)
 
 
 class Aside:

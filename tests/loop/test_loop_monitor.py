@@ -293,6 +293,58 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
         assert_waited(found, np.mean(slept))
 
 
+@needs_gap_times
+@pytest.mark.parametrize("n", [1, 8])
+def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, told, tmp_path):
+    loop = watched_loops.Loop()
+    data = watched_loops.dataset().take(43).filter(lambda *_: True)
+    with loop.monitor(tmp_path) as monitor:
+        for number in range(1, 4):
+            iterator = iter(data)
+            with pytest.raises(tf.errors.OutOfRangeError):
+                while True:
+                    with monitor.execution(iterator, n):
+                        loop.function(iterator, tf.constant(n)).numpy()
+            assert monitor.observation.step == 43 * number
+    assert sum(e.steps for e in told) == 3 * 43
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert (facts.length.last_step, facts.outside.epoch_gaps) == (3 * 43, 3)
+    assert facts.length.loop_pass_steps == 43
+
+
+@needs_gap_times
+@pytest.mark.parametrize("known", [True, False])
+def test_a_call_that_finds_no_batch_and_is_left_by_break_never_was(known, told, tmp_path):
+    loop, run = watched_loops.Loop(), 0
+    data = watched_loops.dataset().take(5)
+    data = data if known else data.filter(lambda *_: True)
+    with loop.monitor(tmp_path) as monitor:
+        for _ in range(6):
+            iterator = iter(data)
+            while True:
+                with monitor.execution(iterator, 1):
+                    batch = next(iterator, None)
+                    if batch is None:
+                        break
+                    loop.model(batch[0]).numpy()
+                    run += 1
+    assert sum(e.steps for e in told) == run == 30
+    facts = kp.diagnose(tmp_path).summary.facts
+    assert not facts.settings.fetches_rarely
+    assert (facts.length.last_step, facts.length.loop_pass_steps) == (30, 5)
+
+
+def test_the_end_of_another_iterator_is_no_pass_of_the_one_that_was_given(tmp_path):
+    loop, others = watched_loops.Loop(), iter(tf.data.Dataset.range(20))
+    iterator = iter(watched_loops.dataset())
+    with loop.monitor(tmp_path) as monitor, pytest.raises(StopIteration):
+        while True:
+            with monitor.execution(iterator, 1):
+                next(others)
+                loop.function(iterator, tf.constant(1)).numpy()
+    assert kp.diagnose(tmp_path).summary.facts.length.loop_pass_steps == 0
+
+
 @pytest.mark.parametrize("marked", [True, False])
 def test_on_a_gpu_only_a_marked_return_tells_dispatch(marked, told, tmp_path):
     loop = watched_loops.Loop()

@@ -27,23 +27,28 @@ class FetchesOutside:
         self.found = self.rarely = False
         self._looks, self._seen, self._fetching = LOOKED_AT, 0, 0
         self._before: int | None = None
+        self._fetched: bool | None = None
 
-    def call_begins(self, pipeline: InputModel) -> None:
-        """A call on this iterator begins."""
+    def call_begins(self, pipeline: InputModel) -> bool:
+        """A call on this iterator begins; whether all that is looked at is known now."""
+        known = self._fetched is not None and self._one_more(self._fetched)
+        self._fetched = None
         if self._looks:
             self._looks -= 1
             self._before = handed_out(pipeline)
+        return known
 
     def looks_no_more(self) -> None:
-        """It has raised, and tells nothing: another one does."""
-        self._before = None
+        """It has raised, or none follows on its iterator: its data may have been at their end."""
+        self._before = self._fetched = None
 
-    def call_ends(self, pipeline: InputModel) -> bool:
-        """It has ended; whether it was the one by which it is known that none fetches."""
+    def call_ends(self, pipeline: InputModel) -> None:
+        """It has ended."""
         before, self._before = self._before, None
-        if before is None:
-            return False
-        fetched = handed_out(pipeline) != before
+        if before is not None:
+            self._fetched = handed_out(pipeline) != before
+
+    def _one_more(self, fetched: bool) -> bool:
         self._seen, self._fetching = self._seen + 1, self._fetching + fetched
         self.rarely |= not fetched
         self.found = self._seen >= FIRST_CALLS and not self._fetching

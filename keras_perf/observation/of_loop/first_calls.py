@@ -38,15 +38,20 @@ class FirstCalls:
         }
 
     @property
+    def fetch_rarely(self) -> bool:
+        """Not each of them fetches a batch."""
+        return self._outside.rarely
+
+    @property
     def run_by_python(self) -> bool:
         """Python runs a step's operations one by one."""
         return self._python.found
 
     def begins(self, pipeline: InputModel | None) -> None:
         """A call begins that reads from this pipeline."""
+        if self._begun and pipeline is not None and self._outside.call_begins(pipeline):
+            self._warn()
         self._tell_no_gaps(pipeline)
-        if self._begun and pipeline is not None:
-            self._outside.call_begins(pipeline)
         if self._begun and not self._compiled:
             self._python.call_begins()
         self._begun = True
@@ -54,9 +59,11 @@ class FirstCalls:
     def ends(self, pipeline: InputModel | None) -> None:
         """It has ended."""
         self._python.call_ends()
-        known = pipeline is not None and self._outside.call_ends(pipeline)
-        self._tell_no_gaps(pipeline)
-        if known and self._fetch:
+        if pipeline is not None:
+            self._outside.call_ends(pipeline)
+
+    def _warn(self) -> None:
+        if self._fetch:
             logger.warning(
                 "keras_perf: steps fetch nothing inside of `with monitor.execution(...)`, so that "
                 "waiting for input cannot be told from the loop's own work. Fetch there, as by "
@@ -64,7 +71,7 @@ class FirstCalls:
             )
 
     def looks_no_more(self) -> None:
-        """It has raised, or nobody observes its end."""
+        """It has raised, or was the last of its iterator, or nobody observes its end."""
         self._python.looks_no_more()
         self._outside.looks_no_more()
 

@@ -17,6 +17,7 @@ from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_loop.exchange import ObservedExchange, TimedExchange
 from keras_perf.observation.of_loop.first_calls import FirstCalls
 from keras_perf.observation.of_loop.in_turn import InTurn
+from keras_perf.observation.of_loop.last_call import LastCall
 from keras_perf.observation.of_loop.passes import Passes
 from keras_perf.observation.of_loop.trials_of_loop import TrialsOfLoop
 from keras_perf.observers.asking import Questions
@@ -37,16 +38,11 @@ class LoopObservation(Observation):
     An epoch is here what lies between two interruptions, or what one iterator gives.
 
     Arguments:
-        model: being trained.
-        function: the `tf.function` that is called, or None.
+        model, function, steps, first_step, jit_compile, fetches_per_step, exchange: as
+            `LoopMonitor`'s.
         backend: TensorFlow's.
-        strategy: that it runs under.
-        steps: optimizer steps in all; None if unknown.
-        first_step: of them, those that were done before.
-        jit_compile: XLA compiles the steps; None if nobody has said.
+        strategy: that the model is trained under.
         examples: in a step, or None.
-        fetches_per_step: how often a step asks the iterator for an element.
-        exchange: times the exchange of gradients, or None.
         worker: this worker's number, or None where it is the only one.
         workers: how many there are, as far as that is known.
         clock: in nanoseconds.
@@ -85,8 +81,8 @@ class LoopObservation(Observation):
         self._jit_compile = compiled_by_xla(function) if jit_compile is None else jit_compile
         self._exchange = ObservedExchange(exchange)
         self._on_gpu = bool(tf.config.get_visible_devices("GPU"))
-        self._raised_at_end: bool | None = None
-        self._in_turn, self._passes = InTurn(), Passes()
+        self._in_turn, self._passes = InTurn(), Passes(fetches_per_step)
+        self._last_call = LastCall(self, self._passes)
         self._first = FirstCalls(backend.traced_s, fetch=fetches_per_step >= 1, compiled=self._told)
         self._owners: set[str] = set()
         self._dataset_graph: WrittenPipeline | None = None
@@ -98,7 +94,7 @@ class LoopObservation(Observation):
             steps=steps,
             workers_train=several or worker is not None or (workers or 1) > 1,
             owners=lambda: sorted(self._owners),
-            data_left=lambda: self._passes.left(self.step, self.fetches_per_step),
+            data_left=lambda: self._passes.left(self.step),
         )
         self._collector.start()
 
@@ -151,6 +147,7 @@ class LoopObservation(Observation):
             # Another iterator is an epoch of its own.
             self._in_turn.comes(iterator, steps)
             self._stretch_of_calls_ends()
+            self._first.looks_no_more()
             self.reads(iterator)
             self.input_kind = kind_of(iterator)
             dataset = dataset_behind(iterator)
@@ -169,13 +166,14 @@ class LoopObservation(Observation):
             self.batch = 0
             self.pace.limit_stretch(self.epoch_steps, self.batch)
             self.audience.tell("phase_begins", Phase.TRAINING)
-        if self._raised_at_end is False:
-            self._raised_at_end = None
-            self._end_stretch(None)
+        if self._last_call.failed:
+            self._end_stretch(self._last_call.take_pending())
         if self.pace.warmup_left == 0:
             self._exchange.note()
         self._first.begins(self.pipeline)
-        return self.begin(iterator)
+        plan = self.begin(iterator)
+        self._last_call.begins(plan)
+        return plan
 
     def call_ends(self, plan: Plan, *, marked: bool) -> None:
         """The loop has run the steps and read their result.
@@ -194,15 +192,14 @@ class LoopObservation(Observation):
             self._flushed = now
             self.recording.flush()
 
-    def call_raises(self, returned: Plan | None, *, out_of_data: bool) -> None:
-        """It never was, also if it had `returned`; `out_of_data`, if the iterator has ended."""
+    def call_raises(self, plan: Plan, *, marked: bool, out_of_data: bool) -> None:
+        """It has, after its function had returned if `marked`; `out_of_data`: at their end."""
         self._first.looks_no_more()
-        self.timeline.discard()
-        if returned is not None:
-            self.step, self.batch = self.step - returned.steps, self.batch - returned.steps
-        if out_of_data:
-            self._passes.ends(self.step - self.first_step)
-        self._raised_at_end = out_of_data
+        self._last_call.raises(plan, marked=marked, out_of_data=out_of_data)
+
+    def _without_what_found_no_data(self) -> None:
+        if not self._first.fetch_rarely:
+            self._last_call.found_no_data()
 
     def _give_back(self) -> None:
         self._first.looks_no_more()
@@ -210,6 +207,7 @@ class LoopObservation(Observation):
     def _tell_the_rest(self, *, aborted: bool) -> None:
         if not aborted:
             # Its last stretch of calls ends with the loop.
+            self._without_what_found_no_data()
             self.timeline.flush()
         super()._tell_the_rest(aborted=aborted)
 
@@ -241,10 +239,8 @@ class LoopObservation(Observation):
     def _stretch_of_calls_ends(self, *, validates: bool = False) -> None:
         if not self.mid_epoch:
             return
-        self.mid_epoch = False
-        pending: int | None = 0
-        if self._raised_at_end is not None:
-            # How often a call that raised had asked before is known of one that asks once.
-            once = self._raised_at_end and self.pace.fetches(self._ordinary.steps) == 1
-            pending, self._raised_at_end = 1 if once else None, None
-        self.interrupt(pending, validates=validates)
+        self.mid_epoch, begin = False, self.now()
+        self._without_what_found_no_data()
+        asking_ns = self.now() - begin
+        self.interrupt(self._last_call.take_pending(), validates=validates)
+        self.timeline.observed_ns(asking_ns)

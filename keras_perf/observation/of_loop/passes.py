@@ -7,18 +7,26 @@ import math
 import weakref
 from typing import Any
 
+import tensorflow as tf
+
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_loop.fetches_outside import handed_out
 
 
 class Passes:
-    """Of the dataset of the first iterator, if each iterator but the last is read to its end."""
+    """Of the dataset of the first iterator, if each iterator but the last is read to its end.
 
-    def __init__(self) -> None:
+    Arguments:
+        fetches_per_step: how often a step asks the iterator for an element.
+    """
+
+    def __init__(self, fetches_per_step: float) -> None:
+        self._each = fetches_per_step
         self._dataset: weakref.ref[Any] | None = None
         self._begun = self._ended = self._steps = 0
         self._others = False
-        self._begun_at, self._elements = 0, math.inf
+        self._begun_at = self._handed_out = 0
+        self._elements: float | None = None
 
     def begins(self, dataset: Any, step: int = 0, pipeline: InputModel | None = None) -> None:
         """An iterator over this dataset is read from this step on; None where it is not known.
@@ -28,8 +36,8 @@ class Passes:
             step: optimizer steps before.
             pipeline: tells how many elements the iterator has handed out already.
         """
-        self._begun_at = step
-        self._elements = _elements_of(dataset) - (handed_out(pipeline) or 0)
+        self._begun_at, self._handed_out = step, handed_out(pipeline) or 0
+        self._elements = _elements_of(dataset)
         if self._dataset is None and dataset is not None:
             self._dataset = weakref.ref(dataset)
         self._begun += 1
@@ -39,9 +47,26 @@ class Passes:
         """It has come to the end of its data, so many steps after the loop began."""
         self._ended, self._steps = self._ended + 1, steps
 
-    def left(self, step: int, each: float) -> float:
-        """How many more steps have their elements, of so many each; infinity where not known."""
-        return max(0.0, self._elements / each - (step - self._begun_at))
+    def left(self, step: int) -> float:
+        """How many more steps have their elements; infinity where that is not known."""
+        if self._elements is None:
+            return math.inf
+        of_all = (self._elements - self._handed_out) / self._each
+        return max(0.0, of_all - (step - self._begun_at))
+
+    def goes_on(self, step: int) -> bool:
+        """It is known that there is an element for the step after this one."""
+        return self._elements is not None and self.left(step) >= 1
+
+    def without_data(self, step: int, pipeline: InputModel | None) -> int:
+        """How many of the steps until this one found no element; 0 where nothing tells that.
+
+        Elements that are fetched for steps to come hide it.
+        """
+        handed = None if self.goes_on(step) else handed_out(pipeline)
+        if handed is None:
+            return 0
+        return max(0, step - self._begun_at - int((handed - self._handed_out) / self._each))
 
     @property
     def steps(self) -> float:
@@ -50,9 +75,11 @@ class Passes:
         return self._steps / self._ended if whole else 0.0
 
 
-def _elements_of(dataset: Any) -> float:
-    """Of a pass; infinity where they do not end, or TensorFlow does not know."""
+def _elements_of(dataset: Any) -> float | None:
+    """Of a pass; infinity where they do not end, None where TensorFlow does not know."""
     with contextlib.suppress(Exception):
         known = int(dataset.cardinality())
-        return known if known >= 0 else math.inf
-    return math.inf
+        if known == tf.data.INFINITE_CARDINALITY:
+            return math.inf
+        return known if known >= 0 else None
+    return None
