@@ -113,8 +113,8 @@ class GradientUpdate:
         beside = [tf.stack([tf.cast(share, tf.float32), tf.cast(stop, tf.float32)])]
         since = None
         if self.exchange.measures:
-            since, busy = self.exchange.hand_over(gradients)
-            beside.append(busy)
+            since, told = self.exchange.hand_over(gradients)
+            beside.append(told)
         sent = [tf.convert_to_tensor(g) for g in gradients] + [tf.concat(beside, 0)]
         *summed, beside_sum = sum_over_replicas(sent)
         if self.exchange.measures:

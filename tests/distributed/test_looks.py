@@ -10,7 +10,7 @@ REPLICAS = [
     "one_example_left",
 ]
 TRAININGS = ["other_types", "files_of_its_own"]
-AMONG_WORKERS = ["collectives", "disagreement", "other_settings"]
+AMONG_WORKERS = ["a_chief_that_saves", "collectives", "disagreement", "other_settings"]
 KINDS = {
     "mirrored": (1, REPLICAS),
     "mirrored, the rest": (1, TRAININGS),
@@ -120,6 +120,13 @@ def test_a_step_exchanges_once(looked):
     for flags, counts in looked.result()["collectives"].items():
         twice = "--reduce-dtype" in flags
         assert counts == {"CollectiveReduceV2": 2 if twice else 1}, flags
+
+
+@pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)
+def test_what_only_the_chief_does_between_calls_is_no_exchange_of_the_others(looked):
+    chief, other = by_worker(looked, "a_chief_that_saves")
+    assert chief["steps"] == other["steps"] == 17
+    assert 0 < other["own_s"] < chief["slept_s"]
 
 
 @pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)
