@@ -70,6 +70,11 @@ def why_no_wait(summary: Summary) -> str:
         elif summary.facts.input.input_kind == "tf.data":
             longer = "dataset.repeat() with steps_per_epoch makes fewer, longer ones"
         return f"epochs of {counted(epoch_steps, 'step')} are too short for it; {longer}"
+    if summary.facts.settings.in_a_loop and _few_calls_between(summary):
+        return (
+            "`monitor.outside(...)` interrupts the calls too often for it: less often, or "
+            "`monitor.host(...)` for what belongs to a step, tells it"
+        )
     if not summary.facts.settings.tries_steps:
         return "whether the device waited for a batch is known only with steps_per_execution=1"
     if summary.facts.input.input_kind == "PyDataset":
@@ -89,6 +94,14 @@ def why_no_wait(summary: Summary) -> str:
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"
     )
+
+
+def _few_calls_between(summary: Summary) -> bool:
+    outside, settings = summary.facts.outside, summary.facts.settings
+    if outside is None or not outside.epoch_gaps:
+        return False
+    calls = summary.facts.length.steps / settings.steps_per_execution
+    return calls < SHORT_EPOCH * outside.epoch_gaps
 
 
 def may_be_held_up(situation: Situation) -> str:
