@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
 from keras_perf.advise.as_written import WORK, function_of, running, runs_as
+from keras_perf.advise.cache_of_several import (
+    MIXES,
+    behind_all_maps,
+    come_together_alike,
+    written_meeting,
+)
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.run.input.pipeline import GENERATOR, OF_A_PART, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -16,9 +22,6 @@ something else."""
 
 FEWEST_PASSES = 2
 """The first one fills a cache."""
-
-MIXES = ("shuffle", "repeat")
-"""Stages before which a map can be put that stands after them: each example comes out the same."""
 
 LETS_THROUGH = ("map", "prefetch", "options")
 """What may stand between such a stage and the map."""
@@ -68,6 +71,8 @@ class Place:
             return f"{self.made_by}(..., batch_size=None)"
         if self.whole:
             return "dataset"
+        if self.written is None and (meeting := written_meeting(self.after)):
+            return meeting
         kind = "map" if self.written is None else self.written.kind
         if kind == "flat_map" and self.written is not None and self.written.function == GENERATOR:
             return "tf.data.Dataset.from_generator(...)"
@@ -91,7 +96,7 @@ def best_place(facts: RunFacts) -> Place | None:
     if facts.input.hidden or not (pass_steps or facts.settings.in_a_loop):
         return None
     names, steps = [pace.name for pace in paces], float(pass_steps or 0)
-    if names and pass_steps and not length.ends_by_steps and _comes_together_alike(chains):
+    if names and pass_steps and not length.ends_by_steps and come_together_alike(chains):
         return Place(None, paces[-1], tuple(names), float(length.passes or 0), steps, whole=True)
     if pass_steps and (made_by := _shuffled_by_keras(chains)):
         batched = next((pace for pace in paces if "Batch" in pace.name), None)
@@ -100,10 +105,13 @@ def best_place(facts: RunFacts) -> Place | None:
         before = names[: names.index(batched.name) + 1]
         kept = tuple(name for name in before if not name.startswith(MADE_AGAIN))
         return Place(None, batched, kept, float(length.passes or 0), steps, made_by=made_by)
-    found = _in_chain(chains[0], paces) if len(chains) == 1 else _behind_all_maps(chains, paces)
-    if found is None:
+    written, after = None, None
+    if len(chains) == 1:
+        written, after = _in_chain(chains[0], paces)
+    else:
+        after = behind_all_maps(chains, paces)
+    if after is None:
         return None
-    written, after = found
     in_keras = any(s.made_by for chain in chains for s in chain if written in (s, None))
     # Nobody can write a cache into a function of Keras's.
     if in_keras or taken_of(written, chains[0] if chains else ()):
@@ -137,25 +145,6 @@ def taken_of(written: WrittenStage | None, chain: Chain) -> bool:
     return any(stage.kind == "take" for stage in once)
 
 
-def _comes_together_alike(chains: tuple[Chain, ...]) -> bool:
-    """Several datasets make one that has an end and is the same in every pass.
-
-    As `keras.utils.timeseries_dataset_from_array` does, whose datasets of one array each repeat it
-    without end.
-    """
-    if len(chains) < 2:
-        return False
-    together, *others = chains
-    stages = [stage for chain in chains for stage in chain]
-    return (
-        any(stage.kind in WORK for stage in stages)
-        and any(stage.elements is not None for stage in together[1:])
-        and not any(stage.random for stage in stages)
-        and not any(stage.kind in MIXES for stage in together)
-        and not any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
-    )
-
-
 def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
     """Keras's function that made batches of shuffled examples, which all else is done with; or "".
 
@@ -179,28 +168,11 @@ def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
     return made_by.pop() if shuffled and not apart and len(made_by) == 1 else ""
 
 
-def _in_chain(chain: Chain, paces: tuple[StagePace, ...]) -> tuple[WrittenStage, StagePace] | None:
+def _in_chain(
+    chain: Chain, paces: tuple[StagePace, ...]
+) -> tuple[WrittenStage | None, StagePace | None]:
     same = same_in_every_pass(chain)
-    after = running(same[-1], chain, paces) if same else None
-    return None if after is None else (same[-1], after)
-
-
-def _behind_all_maps(
-    chains: tuple[Chain, ...], paces: tuple[StagePace, ...]
-) -> tuple[None, StagePace] | None:
-    """Where several datasets come together, or nothing is known of how they are written.
-
-    Not behind a map of shuffled batches: kept, they would be the same in the same order for ever.
-    """
-    maps = [n for n, pace in enumerate(paces) if runs_as("map", pace.name)]
-    if not maps or any(stage.random for chain in chains for stage in chain):
-        return None
-    last = maps[-1]
-    shuffle = next((n for n, pace in enumerate(paces[:last]) if "Shuffle" in pace.name), last)
-    between = (pace.name for pace in paces[shuffle + 1 : last])
-    if not all(runs_as("map", name) or name.startswith("Prefetch") for name in between):
-        return None
-    return None, paces[last]
+    return (same[-1], running(same[-1], chain, paces)) if same else (None, None)
 
 
 def _repeated_steps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> float | None:

@@ -198,6 +198,34 @@ def test_several_datasets_that_come_together_alike_in_every_pass_are_kept_as_the
     assert advice.predicted_speedup > 2
 
 
+def zipped(*behind: dict[str, Any], meeting: str = "Zip") -> list[dict[str, Any]]:
+    """Images and masks, each decoded, then together; and what they go through."""
+    images = [stage("TensorSlice", 0.1, inputs=0)]
+    images.append(stage("ParallelMapV2", 6.0, bytes_per_batch=MIB, inputs=1))
+    masks = [stage("TensorSlice", 0.1, inputs=0)]
+    masks.append(stage("ParallelMapV2", 2.0, bytes_per_batch=MIB / 4, inputs=1))
+    both = {"bytes_per_batch": 1.25 * MIB, "inputs": 2}
+    return [*images, *masks, *behind[:-2], stage(meeting, 0.1, **both), *behind[-2:]]
+
+
+LAST = (stage("Shuffle", 0.2, inputs=1), stage("BatchV2", 0.5, inputs=1))
+MET = {"chains": [[{"kind": "zip"}, SHUFFLE, BATCH], [SLICES, DECODE], [SLICES, DECODE]]}
+
+
+@pytest.mark.parametrize("batched", [(), (stage("BatchV2", 0.0, inputs=1),)])
+def test_what_is_mapped_before_it_is_zipped_is_kept_behind_the_zip(batched):
+    advice = cached([], zipped(*batched, *LAST), dataset=MET)
+    assert advice.action.startswith("dataset = tf.data.Dataset.zip(...).cache()  # before shuffle")
+    assert advice.evidence["size_mib"] == pytest.approx(125.0)
+    assert advice.evidence["saved_ms"] == pytest.approx(8.3)
+
+
+def test_of_what_is_drawn_from_or_shuffled_before_it_is_zipped_nothing_is_kept():
+    assert cached([], zipped(*LAST, meeting="DirectedInterleave"), dataset=MET) is None
+    shuffled = stage("Shuffle", 0.2, inputs=1)
+    assert cached([], zipped(shuffled, *LAST), dataset=MET) is None
+
+
 BATCHED = {"kind": "batch", "elements": 160}
 
 
