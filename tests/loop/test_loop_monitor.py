@@ -298,13 +298,16 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
 def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, told, tmp_path):
     loop = watched_loops.Loop()
     data = watched_loops.dataset().take(43).filter(lambda *_: True)
+
+    def train(monitor, iterator):
+        while True:
+            with monitor.execution(iterator, n):
+                loop.function(iterator, tf.constant(n)).numpy()
+
     with loop.monitor(tmp_path) as monitor:
         for number in range(1, 4):
-            iterator = iter(data)
             with pytest.raises(tf.errors.OutOfRangeError):
-                while True:
-                    with monitor.execution(iterator, n):
-                        loop.function(iterator, tf.constant(n)).numpy()
+                train(monitor, iter(data))
             assert monitor.observation.step == 43 * number
     assert sum(e.steps for e in told) == 3 * 43
     facts = kp.diagnose(tmp_path).summary.facts
@@ -337,11 +340,15 @@ def test_a_call_that_finds_no_batch_and_is_left_by_break_never_was(known, told, 
 def test_the_end_of_another_iterator_is_no_pass_of_the_one_that_was_given(tmp_path):
     loop, others = watched_loops.Loop(), iter(tf.data.Dataset.range(20))
     iterator = iter(watched_loops.dataset())
-    with loop.monitor(tmp_path) as monitor, pytest.raises(StopIteration):
+
+    def train(monitor):
         while True:
             with monitor.execution(iterator, 1):
                 next(others)
                 loop.function(iterator, tf.constant(1)).numpy()
+
+    with loop.monitor(tmp_path) as monitor, pytest.raises(StopIteration):
+        train(monitor)
     assert kp.diagnose(tmp_path).summary.facts.length.loop_pass_steps == 0
 
 
