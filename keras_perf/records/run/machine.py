@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from keras_perf.records.shapes import count, each, fact, flag, named, needed, number, record, text
+
+TENSOR_CORES = (7, 0)
+"""Compute capability from which on GPUs have them (CUDA C++ Programming Guide), but for some."""
+
+WITHOUT_TENSOR_CORES = re.compile(r"\b(GTX 16\d\d|MX[45]50|T[4-9]\d\d|T[12][02]00)\b")
+"""Names of (7, 5) that are made of the chips TU116 and TU117, which have none."""
 
 MACHINES = 1e6
 """Cores, threads, replicas or workers: no training has more."""
@@ -18,6 +25,12 @@ class TrainingGpu:
 
     compute_capability: tuple[int, ...] = needed(each(count(), least=2))
     name: str = fact(text, "")
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """It multiplies matrices in half precision many times as fast."""
+        without = WITHOUT_TENSOR_CORES.search(self.name)
+        return self.compute_capability >= TENSOR_CORES and not without
 
 
 @dataclass(frozen=True)

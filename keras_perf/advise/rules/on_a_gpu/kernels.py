@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.recommendation import Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import has_kernel_threads, is_compiled
 from keras_perf.advise.rules.in_a_loop import with_jit_compile
-from keras_perf.advise.rules.on_a_gpu.training_gpu import gpu_of, was_slower
+from keras_perf.advise.rules.on_a_gpu.training_gpu import was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.cpu_share import used_pct
@@ -27,7 +27,7 @@ def enable_xla(situation: Situation) -> Recommendation | None:
     """The train function is not compiled by XLA, on a GPU, where Keras can have it compiled."""
     settings = situation.facts.settings
     wanted = settings.jit_compile is False and situation.facts.xla_may_help
-    if gpu_of(situation) is None or not wanted or was_slower(situation, "disable-xla"):
+    if situation.facts.training_gpu is None or not wanted or was_slower(situation, "disable-xla"):
         return None
     if not PYTHON_OPERATIONS.keys().isdisjoint(settings.operations_in_step):
         return None
@@ -56,7 +56,7 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     summary = situation.summary
     busy = used_pct(summary) / summary.facts.machine.cores
     has_it = summary.facts.machine.gpu_thread_mode or on_jax(summary.facts)
-    if gpu_of(situation) is None or has_it or busy < BUSY_PCT:
+    if situation.facts.training_gpu is None or has_it or busy < BUSY_PCT:
         return None
     return predicted(
         situation.model,

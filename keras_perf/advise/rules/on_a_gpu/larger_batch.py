@@ -7,7 +7,7 @@ import math
 from keras_perf.advise.as_written import batch_size, in_larger_batches
 from keras_perf.advise.recommendation import Change, Recommendation, on_compute, predicted
 from keras_perf.advise.rules.followed import trains_on_larger_batches
-from keras_perf.advise.rules.on_a_gpu.training_gpu import gpu_of, in_kernels
+from keras_perf.advise.rules.on_a_gpu.training_gpu import in_kernels
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
@@ -68,7 +68,7 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     """Kernels leave most of the GPU idle and memory is free; an exchange has a rule of its own."""
     found, batch = _activity(situation), situation.summary.examples_per_step
     facts, free = situation.facts, situation.facts.gpu.memory_free
-    if gpu_of(situation) is None or found is None or free is None or not batch:
+    if situation.facts.training_gpu is None or found is None or free is None or not batch:
         return None
     sensor, active = found
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):

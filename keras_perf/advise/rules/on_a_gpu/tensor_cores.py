@@ -6,15 +6,14 @@ from keras_perf.advise.as_written import in_batches_of
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import computes_in_half
 from keras_perf.advise.rules.in_a_loop import scaled_loss, with_policy
-from keras_perf.advise.rules.on_a_gpu.training_gpu import gpu_of, on_kernels, was_slower
+from keras_perf.advise.rules.on_a_gpu.training_gpu import on_kernels, was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
 
-TENSOR_CORES = (7, 0)
 BFLOAT16 = (8, 0)
-"""Compute capabilities from which on a GPU has them (CUDA C++ Programming Guide)."""
+"""Compute capability from which on a GPU computes in it (CUDA C++ Programming Guide)."""
 
 MOST_CLASSES = 2000
 """Outputs of more than these are a vocabulary's."""
@@ -29,12 +28,12 @@ MOST_CLASSES = 2000
 def mixed_precision(situation: Situation) -> Recommendation | None:
     """Tensor cores are there and the model computes in float32."""
     settings = situation.facts.settings
-    gpu = gpu_of(situation)
+    gpu = situation.facts.training_gpu
     in_float32 = settings.dtype_policy == "float32" and not _mostly_in_half(situation.facts)
     slower = was_slower(situation, "full-precision")
-    if gpu is None or gpu < TENSOR_CORES or not in_float32 or slower:
+    if gpu is None or not gpu.has_tensor_cores or not in_float32 or slower:
         return None
-    policy = "mixed_bfloat16" if gpu >= BFLOAT16 else "mixed_float16"
+    policy = "mixed_bfloat16" if gpu.compute_capability >= BFLOAT16 else "mixed_float16"
     if policy == "mixed_float16" and settings.several_in_fit and not on_jax(situation.facts):
         return None  # Keras looks for an overflow in the first replica's gradients only.
     return predicted(
@@ -55,7 +54,7 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
         evidence={
             "dtype_policy": "float32",
             "advised_policy": policy,
-            "compute_capability": list(gpu),
+            "compute_capability": list(gpu.compute_capability),
         },
     )
 
@@ -90,9 +89,9 @@ def _odd_sizes(facts: RunFacts) -> tuple[list[int], list[int]]:
 @rule("multiples-of-8", followed=_fits_tiles)
 def multiples_of_8(situation: Situation) -> Recommendation | None:
     """Tensor cores work on tiles of eight, and layers or batches do not fit."""
-    gpu, settings = gpu_of(situation), situation.facts.settings
+    gpu, settings = situation.facts.training_gpu, situation.facts.settings
     policy = settings.dtype_policy or ""
-    if gpu is None or gpu < TENSOR_CORES or not policy.startswith("mixed_"):
+    if gpu is None or not gpu.has_tensor_cores or not policy.startswith("mixed_"):
         return None
     widths, batch = _odd_sizes(situation.facts)
     if not (widths or batch):

@@ -1,16 +1,10 @@
-"""What is known of the GPU that trains, and of its kernels."""
+"""What is known of the kernels of the GPU that trains."""
 
 from __future__ import annotations
 
 from keras_perf.advise.recommendation import Change, on_compute
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busy_share
-
-
-def gpu_of(situation: Situation) -> tuple[int, ...] | None:
-    """Compute capability of the GPU that trains; None where there is none."""
-    gpu = situation.facts.training_gpu
-    return None if gpu is None else gpu.compute_capability
 
 
 def in_kernels(situation: Situation) -> float:

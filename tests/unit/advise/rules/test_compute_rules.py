@@ -51,6 +51,24 @@ def test_of_unlike_gpus_the_one_that_holds_the_model_counts():
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "has_them"),
+    [
+        ("Tesla T4", True),
+        ("NVIDIA GeForce RTX 2060", True),
+        ("NVIDIA GeForce GTX 1660 Ti", False),
+        ("NVIDIA GeForce MX450", False),
+        ("NVIDIA T400 4GB", False),
+        ("Quadro T2000 with Max-Q Design", False),
+    ],
+)
+def test_what_has_no_tensor_cores_is_known_by_its_name(name, has_them):
+    gpus = [{"name": name, "compute_capability": [7, 5]}]
+    for rule, policy in ((mixed_precision, "float32"), (multiples_of_8, "mixed_float16")):
+        context = {"dtype_policy": policy, "layer_widths": [100], "training_gpus": gpus}
+        assert (on_a_gpu(rule, **context) is not None) == has_them
+
+
 def gpu(*compute_capability: int) -> list[dict[str, Any]]:
     return [{"name": "a GPU", "compute_capability": list(compute_capability)}]
 
