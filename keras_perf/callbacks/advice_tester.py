@@ -10,6 +10,7 @@ from typing import Any
 from keras_perf.advise.step.step_model import OUTSIDE
 from keras_perf.analyse.training import newest_training
 from keras_perf.callbacks.observing_callback import ObservingCallback
+from keras_perf.callbacks.tried_already import has_tried, tried_already, what_is_tried
 from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
@@ -43,6 +44,10 @@ class AdviceTester(ObservingCallback):
     one. Callbacks with hooks of batches are left out on trial, one by one, to tell what each costs:
     copies of them are called, of those whose code names nothing but what is known to compute, wait
     or read. Others, which may write files or steer training, are named as not tried.
+
+    After another `fit` of the same model, optimizer, input and callbacks nothing is tried again, as
+    in a loop that calls `fit`: the trials stand in the report as those of an earlier training. A
+    model that was compiled again, or another pipeline, is tried.
 
     Of arrays Keras's own batches are read again, without a copy of the arrays and with the weights
     of classes and examples; nothing of that pipeline is rewritten, and settings of the environment
@@ -90,13 +95,19 @@ class AdviceTester(ObservingCallback):
             return
         recording = fit.recording
         # A larger batch on trial needs more than the training did.
-        recording.settle("device_memory", "gpu_memory_peak_mib")
+        recording.settle("device_memory", "gpu_memory_peak_mib", "dataset")
+        own = self.allowed, self.budget_s, self.environment_s, self.named, self.cache_dir
+        what = what_is_tried(fit, own)
+        if (before := tried_already(fit.model, what)) is not None:
+            recording.facts = replace(recording.facts, tried_before=before)
+            return
         try:
             trials = self._tried(fit)
         except Exception as error:  # noqa: BLE001  what TensorFlow, Keras or the user's code raises
             recording.not_known["advice_trials"] = error_line(error)
             return
         recording.facts = replace(recording.facts, advice_trials=trials)
+        has_tried(fit.model, what, trials)
 
     def _tried(self, fit: FitObservation) -> Any:
         data, graph = self._input(fit)

@@ -133,6 +133,31 @@ def test_what_trials_raise_stands_in_the_report_as_the_reason(tmp_path, monkeypa
     )
 
 
+def test_the_same_fit_again_is_not_tried_again_and_another_one_is(tmp_path, monkeypatch):
+    tried = []
+    found = trying.tried_advice
+
+    def counted(*arguments, **settings):
+        tried.append(arguments)
+        return found(*arguments, **settings)
+
+    monkeypatch.setattr(trying, "tried_advice", counted)
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(1)])
+
+    def fit(data, **settings):
+        callbacks = only_trying(tmp_path, budget_s=0.5, **settings)
+        model.fit(data, epochs=3, shuffle=False, verbose=0, callbacks=callbacks)
+        return len(tried)
+
+    model.compile("adam", "mse")
+    assert [fit(batches()) for _ in range(3)] == [1, 1, 1]
+    assert kp.diagnose(tmp_path).summary.facts.tried_before is not None
+    assert fit(batches().prefetch(2)) == 2
+    assert fit(batches().prefetch(2), any_order=True) == 3
+    model.compile("adam", "mse")
+    assert fit(batches().prefetch(2), any_order=True) == 4
+
+
 def test_nothing_is_tried_after_a_fit_that_failed(tmp_path):
     class Fails(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
