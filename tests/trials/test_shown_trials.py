@@ -44,6 +44,13 @@ def tuned():
     return TunedInput(None, (kept, left), (), 3.0, 2.0)
 
 
+def test_of_a_step_that_was_not_measured_no_time_is_told():
+    trials = AdviceTrials(step_ms=0.0, changes=(change("tune-gc", 1.0),))
+    found = TriedAdvice(trials, None)
+    assert str(found).startswith("No step was measured as it is.\n")
+    assert "0.0" not in found.plot().axes[0].get_title()
+
+
 def swept():
     sizes = (TriedSize.of(32, [1, 2, 2, 3], 100.0), TriedSize(64, reason=NASTY))
     return BatchSizeSweep(sizes, 32, 1000.0, None, None)

@@ -78,9 +78,8 @@ class TriedAdvice:
         tried = [Gain(f"{each.id}\n{each.where}", each.gain, each.low, each.high) for each in shown]
         if (total := self.trials.total) is not None:
             tried.append(Gain("all together", total.gain, total.low, total.high))
-        figure, axes = empty(
-            len(tried), f"A step of {in_ms(self.trials.step_ms)}, with each change"
-        )
+        step = f"A step of {in_ms(self.trials.step_ms)}" if self.trials.step_ms else "A step"
+        figure, axes = empty(len(tried), f"{step}, with each change")
         gains(axes, tried)
         return figure
 
@@ -168,6 +167,8 @@ def _compiled(found: AdviceTrials) -> Iterator[str]:
 
 
 def _pair(found: AdviceTrials) -> str:
+    if not found.step_ms:
+        return "No step was measured as it is."
     known = [f"a step {in_ms(found.step_ms)}"]
     if found.ready_ms is not None:
         known.append(f"on a ready batch {in_ms(found.ready_ms)}")
