@@ -105,11 +105,7 @@ def best_place(facts: RunFacts) -> Place | None:
         before = names[: names.index(batched.name) + 1]
         kept = tuple(name for name in before if not name.startswith(MADE_AGAIN))
         return Place(None, batched, kept, float(length.passes or 0), steps, made_by=made_by)
-    written, after = None, None
-    if len(chains) == 1:
-        written, after = _in_chain(chains[0], paces)
-    else:
-        after = behind_all_maps(chains, paces)
+    written, after = _last_alike(chains, paces)
     if after is None:
         return None
     in_keras = any(s.made_by for chain in chains for s in chain if written in (s, None))
@@ -168,9 +164,13 @@ def _shuffled_by_keras(chains: tuple[Chain, ...]) -> str:
     return made_by.pop() if shuffled and not apart and len(made_by) == 1 else ""
 
 
-def _in_chain(
-    chain: Chain, paces: tuple[StagePace, ...]
+def _last_alike(
+    chains: tuple[Chain, ...], paces: tuple[StagePace, ...]
 ) -> tuple[WrittenStage | None, StagePace | None]:
+    """The last stage before all that mixes or draws, as written where that is known, and as run."""
+    if len(chains) != 1:
+        return None, behind_all_maps(chains, paces)
+    [chain] = chains
     same = same_in_every_pass(chain)
     return (same[-1], running(same[-1], chain, paces)) if same else (None, None)
 

@@ -60,7 +60,7 @@ class Exchange:
         return now, tf.concat([busy * tf.one_hot(self._rank, self._workers), [self._paused]], 0)
 
     def received(self, since: Any, told: Any, reduced: Sequence[Any]) -> None:
-        """In the graph, when the sums are there; `told`: that of what was handed over."""
+        """In the graph, when the sums are there: `told`, of what was handed over."""
         with tf.control_dependencies(reduced):
             now = tf.timestamp()
         counts = tf.cast(told[-1] <= 0, tf.float64)

@@ -51,16 +51,8 @@ def _by_others(situation: Situation, what: str) -> str:
 
 def why_no_wait(summary: Summary) -> str:
     """Why the input wait is missing."""
-    if summary.facts.settings.fetches_outside:
-        return (
-            "batches are fetched outside of `with monitor.execution(...)`; inside of it, as by "
-            "`train_step(*next(iterator))`, it is measured"
-        )
-    if summary.facts.settings.fetches_rarely:
-        return (
-            "not each call fetches a batch, and tf.data's times between two fetches are of all the "
-            "calls that share one"
-        )
+    if summary.facts.settings.in_a_loop and (why := _in_a_loop(summary)):
+        return why
     length = summary.facts.length
     epoch_steps = length.epoch_steps or 0
     if 0 < epoch_steps < SHORT_EPOCH * summary.facts.settings.steps_per_execution:
@@ -70,11 +62,6 @@ def why_no_wait(summary: Summary) -> str:
         elif summary.facts.input.input_kind == "tf.data":
             longer = "dataset.repeat() with steps_per_epoch makes fewer, longer ones"
         return f"epochs of {counted(epoch_steps, 'step')} are too short for it; {longer}"
-    if summary.facts.settings.in_a_loop and _few_calls_between(summary):
-        return (
-            "`monitor.outside(...)` interrupts the calls too often for it: less often, or "
-            "`monitor.host(...)` for what belongs to a step, tells it"
-        )
     if not summary.facts.settings.tries_steps:
         return "whether the device waited for a batch is known only with steps_per_execution=1"
     if summary.facts.input.input_kind == "PyDataset":
@@ -82,18 +69,39 @@ def why_no_wait(summary: Summary) -> str:
         if settings.steps_per_execution > 1 and settings.replicas == 1:
             return "batches of a PyDataset's workers are timed with steps_per_execution=1 only"
         return "with PyDataset workers, Keras turns off what measures it"
-    if summary.facts.settings.in_a_loop and summary.facts.input.input_kind == "generator":
-        return (
-            "nothing tells it of an iterator of Python's, and what is fetched outside of `with "
-            "monitor.execution(...)` counts as the loop's own work; iter(dataset) of a "
-            "tf.data.Dataset, fetched from inside of it, tells it"
-        )
     if summary.facts.settings.replicas > 1:
         return "tf.data kept no model of what feeds the replicas, as may be where these are GPUs"
     return (
         "tf.data kept no model of this pipeline; leave options.autotune.enabled at its default, "
         "and use TensorFlow 2.18 or newer"
     )
+
+
+def _in_a_loop(summary: Summary) -> str:
+    """What its calls do that hides the wait; "" if nothing is known that does."""
+    settings = summary.facts.settings
+    if settings.fetches_outside:
+        return (
+            "batches are fetched outside of `with monitor.execution(...)`; inside of it, as by "
+            "`train_step(*next(iterator))`, it is measured"
+        )
+    if settings.fetches_rarely:
+        return (
+            "not each call fetches a batch, and tf.data's times between two fetches are of all the "
+            "calls that share one"
+        )
+    if _few_calls_between(summary):
+        return (
+            "`monitor.outside(...)` interrupts the calls too often for it: less often, or "
+            "`monitor.host(...)` for what belongs to a step, tells it"
+        )
+    if summary.facts.input.input_kind == "generator":
+        return (
+            "nothing tells it of an iterator of Python's, and what is fetched outside of `with "
+            "monitor.execution(...)` counts as the loop's own work; iter(dataset) of a "
+            "tf.data.Dataset, fetched from inside of it, tells it"
+        )
+    return ""
 
 
 def _few_calls_between(summary: Summary) -> bool:
