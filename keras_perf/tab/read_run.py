@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from keras_perf.files.any_path import AnyPath
+from keras_perf.advise.notes.memory.ending import runs_here
+from keras_perf.read.fits import Fit
 from keras_perf.records.run.capture import Capture
+from keras_perf.records.run.ending import How
 from keras_perf.report.page.plots.timeline import Timeline, timeline_of
 from keras_perf.report.run_report import RunReport
 
@@ -20,14 +22,25 @@ class ReadRun:
 
     Attributes:
         report: what is told of it.
-        folder: where its events and traces lie.
+        fit: that it is of.
         of_tensorboard: the folder as TensorBoard calls it; None where the Profile tab shows
             nothing, as with `--logdir_spec`.
     """
 
     report: RunReport
-    folder: AnyPath = field(repr=False)
+    fit: Fit = field(repr=False)
     of_tensorboard: str | None = None
+    ran: bool | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ending = self.fit.facts.ending
+        goes_on = ending is None or ending.how is How.RUNNING
+        object.__setattr__(self, "ran", runs_here(self.fit) if goes_on else None)
+
+    @property
+    def was_killed(self) -> bool:
+        """Since it was read its process has ended, and has written nothing."""
+        return bool(self.ran) and runs_here(self.fit) is False
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -45,7 +58,7 @@ class ReadRun:
         if not trace or "/" in trace or "\\" in trace or trace in (".", ".."):
             return False
         try:
-            folder = self.folder
+            folder = self.fit.path.parent
             for name in (*TRACES, trace):
                 folder = folder / name
             return folder.is_dir()

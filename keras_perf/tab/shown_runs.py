@@ -41,7 +41,7 @@ class ShownRun:
         name: as the reader sees it.
         log_dir: to report.
         run: below it, the one that is meant.
-        version: another one whenever its files have changed.
+        version: another one whenever its files have changed, or it was killed.
         changed: when they did, in seconds since 1970.
         place: among all of them as they were trained, those of the first directory before the next.
     """
@@ -71,6 +71,7 @@ class ShownRuns:
         self._files = ReadFiles()
         self._left_out = set[str]()
         self._kept_runs: dict[tuple[str, str], tuple[str, ReadRun]] = {}
+        self._killed: dict[tuple[str, str], tuple[int, ReadRun]] = {}
 
     def listed(self) -> tuple[ShownRun, ...]:
         """Trainings before calls, the newest first. It never waits for a run that is being read.
@@ -88,10 +89,22 @@ class ShownRuns:
         with once_each(self._left_out):
             if time.monotonic() - self._listed_at >= self._fresh_s:
                 found = [each for item in self._log_dirs.items() for each in _runs_below(*item)]
-                trained = [replace(run, place=place) for place, run in enumerate(found)]
+                trained = [
+                    replace(run, place=place, version=self._version(run))
+                    for place, run in enumerate(found)
+                ]
                 self._listed = tuple(sorted(trained, key=_how_new, reverse=True))
                 self._listed_at = time.monotonic()
             return self._listed
+
+    def _version(self, run: ShownRun) -> str:
+        """Of its files, or another one where it has been killed, which changes none of them."""
+        key = run.log_dir, run.run
+        _, read = self._kept_runs.get(key, ("", None))
+        times, last = self._killed.get(key, (0, None))
+        if read is not None and read is not last and read.was_killed:
+            self._killed[key] = times, _ = times + 1, read
+        return _hashed((run.version, times)) if times else run.version
 
     def any_known(self) -> bool:
         """Whether there is a run; looks only as long as none is known, and soon answers.
@@ -157,7 +170,7 @@ def _read(run: ShownRun, files: ReadFiles, *, shows_traces: bool) -> ReadRun:
     report = replace(report_of(run.log_dir, found[0]), name=run.name)
     fit = found[0].fit
     of_tensorboard = PurePosixPath(run.name, fit.run).as_posix() if shows_traces else None
-    return ReadRun(report, fit.path.parent, of_tensorboard)
+    return ReadRun(report, fit, of_tensorboard)
 
 
 def _how_new(run: ShownRun) -> tuple[bool, float, int]:
@@ -185,9 +198,13 @@ def _shown(group: str, log_dir: str, run: str, files: Iterable[AnyPath]) -> Show
         str(PurePosixPath(group, below)),
         str(any_path(log_dir) / str(below)),
         RUN if place.name == RUN else ".",
-        f"{crc32(repr(told).encode(errors='surrogateescape')):08x}",
+        _hashed(told),
         max(seconds for _, (_, seconds) in told),
     )
+
+
+def _hashed(told: object) -> str:
+    return f"{crc32(repr(told).encode(errors='surrogateescape')):08x}"
 
 
 def _state(file: AnyPath) -> tuple[int, float]:

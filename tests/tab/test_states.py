@@ -1,5 +1,6 @@
 """Whatever state a run is in, the tab has a page for it."""
 
+import subprocess
 import uuid
 
 import pytest
@@ -48,6 +49,27 @@ def test_a_killed_run_says_so_before_all_else(tab, tmp_path, monkeypatch):
     text = told(tab, tmp_path)
     assert text.count("it was killed, or crashed") == 1
     assert text.index("it was killed, or crashed") < text.index("Over the training")
+
+
+def test_a_run_that_is_killed_while_its_page_is_open_is_shown_anew(tab, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_perf.tab.shown_runs.FRESH_S", 0.0)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        monkeypatch.setattr("keras_perf.write.fit_of_process.os.getpid", lambda: process.pid)
+        write(tmp_path, {"ending": {"how": "running"}}, steps=(10, 20, 30))
+        ask = tab(tmp_path)
+
+        def shown():
+            [run] = ask("/runs").json["runs"]
+            return run["version"], text_of(ask("/page", run="run").json["content"])
+
+        running, text = shown()
+        assert "it was killed" not in text
+        assert shown() == (running, text)
+        process.kill()
+    killed, text = shown()
+    assert killed != running
+    assert "it was killed" in text
+    assert shown() == (killed, text)
 
 
 def test_a_run_that_goes_on_says_nothing_of_its_end(tab, tmp_path):
