@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 import psutil
 
@@ -17,6 +18,11 @@ _MIB = 1024 * 1024
 
 NO_DISKS = ("loop", "ram", "zram", "dm-", "md")
 """Block devices that are memory, or that other disks stand behind."""
+
+
+INTERFACES = Path("/sys/class/net")
+"""Where Linux has a `device` in the folder of each network interface that is a card; a container
+has none, and its one interface stands for the machine's."""
 
 
 class DiskAndNetworkReader:
@@ -79,8 +85,11 @@ def _swap() -> dict[str, float]:
 
 
 def _network() -> dict[str, float]:
-    cards = psutil.net_io_counters(pernic=True)
-    outside = [count for name, count in cards.items() if not name.startswith("lo")]
+    counted = psutil.net_io_counters(pernic=True)
+    names = [name for name in counted if not name.startswith("lo")]
+    # Bonds, bridges and tunnels send through a card, and are counted beside it.
+    cards = [name for name in names if (INTERFACES / name / "device").exists()]
+    outside = [counted[name] for name in cards or names]
     if not outside:
         return {}
     return {

@@ -119,6 +119,26 @@ def test_what_the_system_hides_costs_no_other_value(name, missing, machine, monk
     assert {m.tag for m in DISK_AND_NETWORK_METRICS} - set(reader.read()) == missing
 
 
+@pytest.mark.parametrize(("in_folders", "received"), [(("eth0",), 6.0), ((), 18.0)])
+def test_what_goes_through_a_card_counts_once(in_folders, received, machine, monkeypatch, tmp_path):
+    for name in ("eth0", "bond0", "docker0"):
+        (tmp_path / name).mkdir()
+    for name in in_folders:
+        (tmp_path / name / "device").mkdir()
+    monkeypatch.setattr(disk_and_network, "INTERFACES", tmp_path)
+    counted = machine.net_io_counters
+
+    def with_others(pernic: bool) -> dict[str, SimpleNamespace]:
+        found = counted(pernic)
+        return {**found, "bond0": found["eth0"], "docker0": found["eth0"]}
+
+    monkeypatch.setattr(machine, "net_io_counters", with_others)
+    reader = DiskAndNetworkReader(lambda: machine.seconds)
+    reader.read()
+    machine.seconds = 5.0
+    assert reader.read()["host/network_received_mib_per_sec"] == pytest.approx(received)
+
+
 def test_a_system_without_disks_of_its_own_or_their_clocks_leaves_them_out(machine, monkeypatch):
     reader = DiskAndNetworkReader(lambda: machine.seconds)
     plain = SimpleNamespace(read_bytes=0, write_bytes=0)
