@@ -13,6 +13,7 @@ from keras_perf.backends.jax_compiling import listen, listen_no_more, traced_s
 from keras_perf.backends.jax_evaluation import JaxEvaluation
 from keras_perf.backends.jax_facts import (
     allocated_by_tag,
+    device_memory,
     distribution_facts,
     gpus,
     jax_facts,
@@ -36,6 +37,7 @@ from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.overlapping import OverlappingTimeline
 from keras_perf.records.observed_backends import DATASETS_ALONE
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.records.run.devices.device_memory import peaks
 from keras_perf.records.run.inference import EVALUATE
 
 logger = logging.getLogger("keras_perf")
@@ -107,8 +109,8 @@ class OnJax:
     # -- facts -----------------------------------------------------------------------------
 
     def facts_at_begin(self) -> Questions:
-        """None: whether JAX finds the machine's GPUs it says itself."""
-        return {}
+        """What the GPUs have held before; whether JAX finds them it says itself."""
+        return {"earlier_peaks": lambda: peaks(device_memory())}
 
     @staticmethod
     def facts(model: keras.Model) -> Questions:

@@ -13,7 +13,7 @@ from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.batch_shapes import differ_in_more_than_rows, rows_may_differ
 from keras_perf.observation.facts.in_the_step import OperationsInTheStep
 from keras_perf.observation.facts.input.pipeline_model import PipelineModel
-from keras_perf.observation.facts.machine.device_memory import allocated_by_tag
+from keras_perf.observation.facts.machine.device_memory import allocated_by_tag, device_memory
 from keras_perf.observation.facts.machine.gpu_use import gpu_use_facts, variables_on
 from keras_perf.observation.facts.machine.machine_facts import machine_facts
 from keras_perf.observation.facts.model_facts import (
@@ -34,6 +34,7 @@ from keras_perf.observation.of_fit.workers_of_fit import time_batches
 from keras_perf.observers.asking import Questions
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.steps.timeline import Timeline
+from keras_perf.records.run.devices.device_memory import peaks
 from keras_perf.trials.train_functions.keras_function import takes_batches
 
 
@@ -92,8 +93,8 @@ class OnTensorFlow:
         return rows_may_differ(pipeline)
 
     def facts_at_begin(self) -> Questions:
-        """Whether the machine's GPUs can be used, and are."""
-        return gpu_use_facts()
+        """Whether the machine's GPUs can be used, and are, and what they have held before."""
+        return {**gpu_use_facts(), "earlier_peaks": lambda: peaks(device_memory())}
 
     @staticmethod
     def facts(model: keras.Model) -> Questions:

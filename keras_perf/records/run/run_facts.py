@@ -57,7 +57,8 @@ TRIAL = "steps_per_execution_trial"
 class GpuFacts:
     """What the driver tells, by the beginning of a GPU's tags, and TensorFlow's allocators.
 
-    With `gpus_unused` they are the machine's, and the training uses none of them.
+    With `gpus_unused` they are the machine's, and the training uses none of them. `earlier_peaks`
+    are the peaks of `device_memory` when it began, in MiB by the device's name.
     """
 
     gpus: Mapping[str, str] = fact(named(text), {})
@@ -66,6 +67,11 @@ class GpuFacts:
     gpu_memory_peak_mib: float | None = fact(number())
     gpu_persistence: Mapping[str, bool] = fact(named(flag), {})
     device_memory: tuple[DeviceMemory, ...] = fact(each(record(DeviceMemory)), ())
+    earlier_peaks: Mapping[str, float] = fact(named(number()), {})
+
+    def has_own_peak(self, device: DeviceMemory) -> bool:
+        """It needed more than what ran before in the process; else it may have needed less."""
+        return device.peak_mib > self.earlier_peaks.get(device.name, 0.0)
 
     @property
     def memory_free(self) -> float | None:

@@ -80,7 +80,8 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     if summary.facts.input.stages:
         yield _stages(summary)
     if devices := summary.facts.gpu.device_memory:
-        rows = [_of_device(device) for device in devices]
+        own = summary.facts.gpu.has_own_peak
+        rows = [_of_device(device, own=own(device)) for device in devices]
         header = ["device", "now, MiB", "peak", "limit", "room", "peak with twice the batch"]
         yield DEVICES, header, rows
     if totals := summary.facts.outliers.event_totals:
@@ -127,11 +128,14 @@ def _start_up(spent: StartUpTime) -> list[list[str]]:
     return [*rows, [f"in all, in {counted(spent.steps, 'step')}", f"{spent.total_s:.2f}"]]
 
 
-def _of_device(device: DeviceMemory) -> list[str]:
-    peak, limit = device.peak_mib, device.limit_mib
-    known = [UNKNOWN] * 2 if limit is None else [f"{limit:.0f}", f"{max(0.0, limit - peak):.0f}"]
-    twice = with_twice_the_batch(device)
-    return [device.name, f"{device.current_mib:.0f}", f"{peak:.0f}", *known, f"{twice:.0f}"]
+def _of_device(device: DeviceMemory, *, own: bool) -> list[str]:
+    """Its row; where the peak is not the training's own, at most that and at least so much room."""
+    peak, limit, twice = device.peak_mib, device.limit_mib, with_twice_the_batch(device)
+    at_most, at_least = ("", "") if own else ("≤ ", "≥ ")
+    room = UNKNOWN if limit is None else f"{at_least}{max(0.0, limit - peak):.0f}"
+    most = UNKNOWN if limit is None else f"{limit:.0f}"
+    now = f"{device.current_mib:.0f}"
+    return [device.name, now, f"{at_most}{peak:.0f}", most, room, f"{at_most}{twice:.0f}"]
 
 
 _INFERENCE_PARTS = ("input_wait", "compute", "dispatch", "callbacks", "compile")

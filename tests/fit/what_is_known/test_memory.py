@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import resource
 import signal
+import time
 
 import keras
 import programs
@@ -13,6 +14,7 @@ import tensorflow as tf
 from ending_trainings import ENDS_AT, KEPT_AT
 
 import keras_perf as kp
+from keras_perf.backends.on_tensorflow import OnTensorFlow
 from keras_perf.observation.facts.input.batch_rows import rows_of_batches
 from keras_perf.observation.facts.machine import device_memory as asked
 from keras_perf.observation.of_fit.fit import FitObservation
@@ -143,6 +145,8 @@ def test_every_gpu_is_asked(monkeypatch):
         DeviceMemory("GPU:0", 100.0, 300.0, 500.0),
         DeviceMemory("GPU:1", 50.0, 400.0, None),
     ]
+    begin = OnTensorFlow(time.perf_counter_ns).facts_at_begin()
+    assert begin["earlier_peaks"]() == {"GPU:0": 300.0, "GPU:1": 400.0}
     assert asked.allocated_by_tag() == {
         "gpu/0/allocated_mib": 100.0,
         "gpu/0/peak_allocated_mib": 300.0,

@@ -135,7 +135,7 @@ def memory_headroom(gpu: Gpu) -> str | None:
     if not total or peak is None or 1 - peak / total < FREE:
         return None
     twice = ""
-    if device is not None and batch:
+    if device is not None and batch and known.has_own_peak(device):
         mib = with_twice_the_batch(device)
         twice = f"; one of {2 * batch:.0f} examples would take about {mib:.0f} MiB"
     return (

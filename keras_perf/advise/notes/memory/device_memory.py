@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
@@ -32,10 +33,11 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
                 "as tensors, where float(loss) or .numpy() would do; models or optimizers that "
                 "are made again and kept."
             )
-        if device.limit_mib and device.peak_mib > NEARLY_FULL * device.limit_mib:
+        most_mib = device.limit_mib or math.inf
+        if device.peak_mib > NEARLY_FULL * most_mib and run.facts.gpu.has_own_peak(device):
             yield (
                 f"The memory of {device.name} was nearly full: {device.peak_mib:,.0f} of the "
-                f"{device.limit_mib:,.0f} MiB that {library} may allocate. A larger "
+                f"{most_mib:,.0f} MiB that {library} may allocate. A larger "
                 f"batch is unlikely to fit{less}."
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keras_perf.records.shapes import fact, needed, number, text
@@ -32,3 +33,8 @@ class DeviceMemory:
             f"{self.tag}/allocated_mib": self.current_mib,
             f"{self.tag}/peak_allocated_mib": self.peak_mib,
         }
+
+
+def peaks(devices: Iterable[DeviceMemory]) -> dict[str, float]:
+    """Name → MiB."""
+    return {device.name: device.peak_mib for device in devices}

@@ -43,6 +43,18 @@ def test_the_one_that_is_nearly_full_is_named():
     assert note.startswith("The memory of GPU:1 was nearly full: 9,600 of the 10,000 MiB")
 
 
+def test_a_peak_of_what_ran_before_in_the_process_is_not_this_training_s():
+    devices = device(peak=9600.0), device("GPU:1", peak=4000.0)
+    found = run(*devices, examples_per_step=64.0, earlier_peaks={"GPU:0": 9600.0, "GPU:1": 4000.0})
+    assert list(device_memory_notes(diagnosed(found))) == []
+    [room] = gpu_notes(diagnosed(found))
+    assert "would take" not in room
+    [(_, _, rows)] = [table for table in measured_tables(found) if table[0] == DEVICES]
+    assert rows[0] == ["GPU:0", "2000", "≤ 9600", "10000", "≥ 400", "≤ 17200"]
+    raised = run(device(peak=9601.0), earlier_peaks={"GPU:0": 9600.0})
+    assert len(list(device_memory_notes(diagnosed(raised)))) == 1
+
+
 def test_growth_of_one_is_told_with_what_is_left():
     growing = run(device(), device("GPU:1"), growth=["gpu/1/allocated_mib"])
     [note] = device_memory_notes(diagnosed(growing))
