@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from keras_perf.report.diagnosis import diagnose as diagnose
     from keras_perf.report.steps_per_execution import StepsPerExecution as StepsPerExecution
     from keras_perf.report.text.fit_list import list_fits as list_fits
+    from keras_perf.trace.file.xplane import NoTraceError as NoTraceError
     from keras_perf.trace.read_trace import read_trace as read_trace
     from keras_perf.trace.trace import Trace as Trace
     from keras_perf.trials.batch_sizes.swept import BatchSizeSweep as BatchSizeSweep
@@ -70,6 +71,7 @@ _HOMES = {
     "Recommendation": "advise.recommendation",
     "StepGapDetector": "callbacks.step_gap_detector",
     "StepsPerExecution": "report.steps_per_execution",
+    "NoTraceError": "trace.file.xplane",
     "StepsPerExecutionRecommender": "callbacks.steps_recommender",
     "Trace": "trace.trace",
     "TriedAdvice": "trials.training.tried_advice",
@@ -98,6 +100,8 @@ __all__ = list(_HOMES)
 
 def __getattr__(name: str) -> Any:
     """Loads a public name at its first use: reading and diagnosing need no TensorFlow."""
+    if name == "loop":
+        return import_module("keras_perf.loop")
     if name not in _HOMES:
         raise AttributeError(f"module 'keras_perf' has no attribute {name!r}")
     try:

@@ -16,6 +16,11 @@ Change = Callable[[StepModel, float], StepModel]
 """What the advice does to the model, from pessimism −1 over what is expected, 0, to +1."""
 
 
+def as_it_is(model: StepModel, _: float) -> StepModel:
+    """Changes nothing."""
+    return model
+
+
 @dataclass(frozen=True)
 class Recommendation:
     """What to change, why, and what it will buy.
@@ -51,7 +56,11 @@ class Recommendation:
     of: Literal["step", "whole"] = "step"
     tried: bool = False
     alone: bool = False
-    change: Change = field(default=lambda model, _: model, repr=False, compare=False)
+    change: Change = field(default=as_it_is, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what the advice does to the model, which is code and not pickled."""
+        return vars(self) | {"change": as_it_is}
 
 
 def cost_ms(model: StepModel, of: Literal["step", "whole"], optimism: float = 0.0) -> float:

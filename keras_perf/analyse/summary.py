@@ -62,7 +62,7 @@ class Summary:
     owners: Mapping[str, float]
     sensors: Mapping[str, float]
     facts: RunFacts
-    intervals: pd.DataFrame = field(repr=False)
+    intervals: pd.DataFrame = field(repr=False, compare=False)
     garbage_ms: float = 0.0
     exchange: Mapping[str, float] = field(default_factory=dict)
     workers: tuple[Worker, ...] = ()

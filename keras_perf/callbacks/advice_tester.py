@@ -60,6 +60,8 @@ class AdviceTester(ObservingCallback):
     >>> callbacks = kp.perf_callbacks("logs/run1", try_advice=True)
     """
 
+    ends_last = True
+
     def __init__(
         self,
         log_dir: str | os.PathLike[str],

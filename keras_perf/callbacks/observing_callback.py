@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import keras
@@ -18,6 +19,7 @@ from keras_perf.observation.of_fit.running_fits import join
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observers.asking import unwarned
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
+from keras_perf.records.text.error_line import error_line
 from keras_perf.write.writable_log_dir import writable_log_dir
 
 
@@ -29,10 +31,13 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
 
     Attributes:
         clock: nanoseconds; all times of a `fit` are read from that of its first callback.
+        observes_training: trials, which are none, leave it out.
     """
 
     observation: Observation | None = None
     clock: Callable[[], int] = time.perf_counter_ns
+    observes_training = True
+    _told_of: Any = None
 
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
@@ -54,7 +59,12 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
         """Something of ours has gone wrong in a hook of Keras's."""
         if self.observation is not None:
             self.observation.audience.fails(self, error)
-        else:
+            return
+        with suppress(Exception):
+            self.not_observed(WhyNoSteps.NOT_OBSERVED.of(error=error_line(error)))
+        # Keras gives the callbacks of a call the same `params`.
+        if self.params is None or ObservingCallback._told_of is not self.params:
+            ObservingCallback._told_of = self.params
             warn_of(error, type(self).__name__, "this fit, evaluate or predict is not observed")
 
     @harmless

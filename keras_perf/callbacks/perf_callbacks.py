@@ -12,6 +12,8 @@ from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.callbacks.step_gap_detector import StepGapDetector
 from keras_perf.callbacks.steps_recommender import StepsPerExecutionRecommender
 from keras_perf.callbacks.windowed_profiler import WindowedProfiler
+from keras_perf.records.arguments import require_bool
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 Choice = bool | Mapping[str, Any]
 
@@ -45,6 +47,7 @@ def perf_callbacks(
     >>> len(kp.perf_callbacks("logs/run1", profiler=False, gpu={"interval_s": 1.0}))
     3
     """
+    log_dir, summary = writable_log_dir(log_dir), require_bool("summary", summary)
     wanted: list[tuple[str, Choice, type[ObservingCallback]]] = [
         ("profiler", profiler, WindowedProfiler),
         ("gpu", gpu, GPUUtilizationSampler),

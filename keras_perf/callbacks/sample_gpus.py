@@ -119,10 +119,9 @@ class GpuSampling:
         self._writer.context(self._last_point, facts.to_json())
 
 
-@contextlib.contextmanager
 def sample_gpus(
     log_dir: str | os.PathLike[str], *, interval_s: float = 0.2
-) -> Iterator[GpuSampling]:
+) -> contextlib.AbstractContextManager[GpuSampling]:
     """Samples the GPUs that CUDA shows this process, and the host, while the block runs.
 
     Logs what `GPUUtilizationSampler` logs, twice a second. All of the block counts as training
@@ -146,7 +145,12 @@ def sample_gpus(
     ...     for step in range(3):
     ...         gpus.step = step
     """
-    sampling = GpuSampling(writable_log_dir(log_dir), sampling_interval(interval_s))
+    return _sampled(writable_log_dir(log_dir), sampling_interval(interval_s))
+
+
+@contextlib.contextmanager
+def _sampled(log_dir: str, interval_s: float) -> Iterator[GpuSampling]:
+    sampling = GpuSampling(log_dir, interval_s)
     try:
         yield sampling
     except BaseException as error:

@@ -22,7 +22,8 @@ LOGDIR = f"{ONE_RUN}, or a directory above several runs"
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))
+        """One line; `--help` tells how it is used."""
+        self.exit(2, visible(f"{self.prog}: error: {message}") + "\n")
 
 
 _Commands = Any

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from keras_perf.files.remote_path import RemotePath, is_remote
+from keras_perf.files.remote_path import RemotePath, is_remote, require_whole
 
 AnyPath: TypeAlias = Path | RemotePath
 
@@ -17,12 +17,21 @@ def any_path(path: str | os.PathLike[str]) -> AnyPath:
 
     Raises:
         TypeError: neither a str nor an os.PathLike of one.
+        ValueError: it is empty, or a URL that was a `pathlib.Path`.
     """
     text: object = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         got = f"{type(path).__name__} {path!r}"
         raise TypeError(f"a path must be a str or os.PathLike, got {got}. Give 'logs/run1', say.")
-    return RemotePath.of(text) if is_remote(text) else Path(text)
+    return RemotePath.of(text) if is_remote(text) else Path(require_whole(text))
+
+
+def from_here(path: str) -> str:
+    """It as seen from the working directory, if it lies below that."""
+    if is_remote(path):
+        return path
+    below = os.path.relpath(path)
+    return path if below.startswith(os.pardir) else below
 
 
 def names_in(folder: AnyPath) -> list[str]:

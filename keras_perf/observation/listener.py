@@ -29,6 +29,9 @@ class Plan(NamedTuple):
 class Listener:
     """What an observation tells, always between two executions; each may be left as it is."""
 
+    ends_last = False
+    """It is told that all is over when the others have recorded what they know."""
+
     def executions(self, executions: Sequence[Execution]) -> None:
         """These executions are complete, in their order; told at the end of a stretch."""
 

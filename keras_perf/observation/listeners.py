@@ -81,8 +81,9 @@ class Audience:
 
     def end(self, *, aborted: bool) -> None:
         """Tells each that all is over, in their order, also if one before it is interrupted."""
+        in_order = sorted(self._listeners, key=lambda listener: listener.ends_last)
         with ExitStack() as each:
-            for listener in reversed(self._listeners):
+            for listener in reversed(in_order):
                 each.callback(self._end, listener, aborted=aborted)
 
     def _end(self, listener: Listener, *, aborted: bool) -> None:

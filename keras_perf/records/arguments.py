@@ -103,6 +103,6 @@ def existing_directory(name: str, value: str | os.PathLike[str] | None) -> Path 
     if value is None:
         return None
     folder = Path(value)
-    if not folder.is_dir():
+    if not os.fspath(value) or not folder.is_dir():
         raise ValueError(f"{name} must be an existing directory, got {str(value)!r}.")
     return folder

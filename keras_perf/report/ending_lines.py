@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from keras_perf.files.any_path import from_here
 from keras_perf.records.run.ending import How
 from keras_perf.records.text.visible import visible
 from keras_perf.report.diagnosis import Diagnosis
@@ -16,9 +17,9 @@ def ending_lines(diagnosis: Diagnosis, log_dir: str) -> str:
 
     Arguments:
         diagnosis: of the training that has ended.
-        log_dir: the directory that was given to the callbacks.
+        log_dir: the directory that the callbacks write to.
     """
-    where = shlex.quote(log_dir)
+    where = shlex.quote(from_here(log_dir))
     lines = [
         *diagnosis.alerts[:1],
         f"keras_perf: {_how_it_ended(diagnosis)}{diagnosis.verdict}: {in_short(diagnosis)}",

@@ -5,11 +5,16 @@ from __future__ import annotations
 import keras
 
 
-def require_compiled(model: keras.Model) -> None:
-    """Raises TypeError unless it is a model, ValueError unless it is compiled."""
+def require_model(model: object) -> None:
+    """Raises TypeError unless it is one."""
     if not isinstance(model, keras.Model):
         raise TypeError(
             f"model must be a keras.Model, got {type(model).__name__}. Give the one that trains."
         )
+
+
+def require_compiled(model: keras.Model) -> None:
+    """Raises TypeError unless it is a model, ValueError unless it is compiled."""
+    require_model(model)
     if not model.compiled:
         raise ValueError("model must be compiled, got one that is not. Call model.compile first.")

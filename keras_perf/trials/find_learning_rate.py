@@ -86,6 +86,7 @@ def find_learning_rate(
             says what); the dataset is empty or not batched; or a number is out of its range.
         LookupError: the model makes a train function of its own.
         OSError: `log_dir` cannot be written.
+        NotImplementedError: Keras computes with neither TensorFlow nor JAX.
 
     What it cannot see: a rate that suits a later phase of training; warm-up or decay; a loss that
     drifts because the batches are sorted. State that a `train_step` keeps in Python is not put

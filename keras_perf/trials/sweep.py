@@ -60,6 +60,7 @@ def sweep_steps_per_execution(
         TypeError: `dataset` is not a `tf.data.Dataset`, or `candidates` are not several numbers.
         ValueError: the model is not compiled or runs eagerly, its train step writes or changes what
             is no variable (`try_advice` says what), or a number is below 1.
+        NotImplementedError: Keras does not compute with TensorFlow.
 
     What it cannot see: Keras's loop and callbacks, which run once per execution too.
     """

@@ -16,7 +16,7 @@ from keras_perf.trials.backends.chosen import trial_backend
 from keras_perf.trials.batch_sizes.handed_over import handed_over, measured_in_a_child
 from keras_perf.trials.batch_sizes.sizes_in_turn import SizesInTurn
 from keras_perf.trials.batch_sizes.swept import BatchSizeSweep
-from keras_perf.trials.compiled import require_compiled
+from keras_perf.trials.compiled import require_compiled, require_model
 from keras_perf.trials.kept_draws import kept_draws
 from keras_perf.trials.kept_in_run import KeptInRun
 
@@ -98,6 +98,7 @@ def sweep_batch_size(
     run = KeptInRun(log_dir)
     backend = trial_backend()
     backend.check_data(dataset)
+    require_model(model)
     backend.check_alone(model)
     chosen = batch_sizes
     if chosen is not None:

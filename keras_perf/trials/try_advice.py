@@ -59,7 +59,8 @@ def try_advice(
         model: compiled; it is built if it is not.
         dataset: batches, as given to `fit`.
         callbacks: made for this trial: their hooks are called as in an epoch of `fit`, on the
-            model that trains on trial, and nothing that they do is undone.
+            model that trains on trial, and nothing that they do is undone. Those of `keras_perf`
+            are left out.
         any_order: the order of examples may change from run to run.
         any_random_numbers: an example may get other random numbers, from the same distributions,
             so that maps that draw them, as augmentation does, can run in parallel.
@@ -79,8 +80,8 @@ def try_advice(
             nothing.
 
     Raises:
-        TypeError: `dataset` is not a `tf.data.Dataset`, `log_dir` no path, or `environment` no
-            dict of str.
+        TypeError: `dataset` is not a `tf.data.Dataset`, `callbacks` are no sequence of callbacks,
+            `log_dir` is no path, or `environment` no dict of str.
         ValueError: it is not batched, cannot be written as a graph, uses a variable in a map, or
             keeps a cache in a file; the model is not compiled, trains on several workers, or on
             several replicas of which Python makes the batches, or its train step writes summaries
@@ -119,11 +120,11 @@ def try_advice(
     )
     named = named_settings(environment, environment_s)
     folder = existing_directory("cache_dir", cache_dir)
-    run = KeptInRun(log_dir)
+    own, run = _own(callbacks), KeptInRun(log_dir)
     found = tried_advice(
         model,
         dataset,
-        callbacks=tuple(callbacks),
+        callbacks=own,
         allowed=allowed,
         budget_s=budget_s,
         environment_s=environment_s,
@@ -132,3 +133,18 @@ def try_advice(
     )
     run.keep({"advice_trials": found.trials})
     return found
+
+
+def _own(callbacks: object) -> tuple[keras.callbacks.Callback, ...]:
+    """The user's: ours would observe the trial as a training.
+
+    Raises:
+        TypeError: something else is there than callbacks.
+    """
+    kind = keras.callbacks.Callback
+    if not isinstance(callbacks, Sequence) or not all(isinstance(c, kind) for c in callbacks):
+        raise TypeError(
+            f"callbacks must be a list of keras.callbacks.Callback, got {callbacks!r}. Leave it "
+            "out where there are none."
+        )
+    return tuple(each for each in callbacks if not getattr(each, "observes_training", False))

@@ -63,6 +63,7 @@ def tune_input(
             map, or keeps a cache in a file; a number is not above 0; `cache_dir` is no directory;
             or the train step of `model` writes or changes what is no variable: give `step_ms`.
         OSError: `log_dir` cannot be written.
+        NotImplementedError: with `model`, Keras computes with neither TensorFlow nor JAX.
 
     What it cannot see: the processors that training takes from the input; whether Python code in
     a map, or files, give the same in later batches than those compared. What the dataset holds in

@@ -10,19 +10,19 @@ import stat
 from functools import cache
 from pathlib import Path
 
-from keras_perf.files.remote_path import RemotePath, is_remote
+from keras_perf.files.remote_path import RemotePath, is_remote, require_whole
 from keras_perf.records.run_names import RUN
 
 
 def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
-    """`log_dir` as a string, after making sure that it can be written.
+    """`log_dir` as a string, absolute if it is local, after making sure that it can be written.
 
     On a local disk it is not made yet: a call that is refused for another argument, or a training
     that never begins, leaves no empty directory behind.
 
     Raises:
         TypeError: not a str or os.PathLike.
-        ValueError: empty, or a name that event files cannot have.
+        ValueError: empty, a name that event files cannot have, or a URL that was a `pathlib.Path`.
         OSError: the directory cannot be written, or the one in which it would be made.
     """
     if not isinstance(log_dir, str | os.PathLike):
@@ -45,13 +45,14 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
         _make_remote(path)
         return path
     try:
+        path = os.path.abspath(require_whole(path))
         probe = _existing(Path(path) / RUN) / _probe_name()
         probe.touch()
         probe.unlink(missing_ok=True)
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"log_dir must be writable, got {path!r} ({error.strerror}). "
+            f"log_dir must be writable, got {os.fspath(log_dir)!r} ({error.strerror}). "
             "Choose another directory or change its permissions",
         ) from error
     return path

@@ -81,16 +81,22 @@ def require_train_function(model: keras.Model) -> None:
 
 
 def optimizer_iterations(model: keras.Model) -> int | None:
-    """The optimizer's step counter; a device read, so only for an epoch's end."""
-    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    """The optimizer's step counter; a device read, so only for an epoch's end.
+
+    Of one that scales the loss it is the inner one's: before Keras 3.8 it counted none itself.
+    """
+    iterations = getattr(_inner(model), "iterations", None)
     return None if iterations is None else int(unwarned(keras.ops.convert_to_numpy, iterations))
+
+
+def _inner(model: keras.Model) -> Any:
+    optimizer = getattr(model, "optimizer", None)
+    return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def trained_steps(model: keras.Model) -> int:
     """Steps that were trained before, by the optimizer: an update may gather several batches."""
-    optimizer = getattr(model, "optimizer", None)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    gathered = getattr(inner, "gradient_accumulation_steps", None) or 1
+    gathered = getattr(_inner(model), "gradient_accumulation_steps", None) or 1
     return (optimizer_iterations(model) or 0) * gathered
 
 

@@ -64,6 +64,7 @@ class WhyNoSteps(Words):
         "when trials were due, steps took {step_ms} in the train function, and those of more than "
         "{limit_ms} are too long to gain from it"
     )
+    NOT_OBSERVED = "the training was not observed ({error})"
     LIMIT = "limit={limit} allows no more than the present {present}"
     NO_ROOM = "{epochs} of {epoch_steps} steps, with {steps_left} still to go, leave no room to try"
     NOTHING_LEFT = (

@@ -56,6 +56,7 @@ def benchmark_train_step(
         TypeError: `batch` is nothing that a dataset yields.
         ValueError: it has no axis of examples, the model is not compiled, its train step writes or
             changes what is no variable (`try_advice` says what), or a number is below 1.
+        NotImplementedError: Keras does not compute with TensorFlow.
 
     What it cannot see: Keras's loop and callbacks; batches of other shapes; the input's use of
     the processors that training needs. The copy of the batch to a GPU is part of every step, as
