@@ -53,9 +53,11 @@ def behind_all_maps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> 
     meets = [n for n, pace in enumerate(paces) if n > last and (pace.stage.inputs or 0) > 1]
     if not meets:
         return paces[last]
-    way = (pace.name for pace in paces[last + 1 : meets[-1]])
-    known = written_meeting(paces[meets[-1]]) and all(name.startswith(GOES_THROUGH) for name in way)
-    return paces[meets[-1]] if known else None
+    before, meeting = paces[: meets[-1]], paces[meets[-1]]
+    mixed = any(mix in pace.name for pace in before for mix in ("Shuffle", "Random"))
+    way = (pace for pace in before[last + 1 :] if pace.stage.inputs != 0)
+    known = written_meeting(meeting) and all(pace.name.startswith(GOES_THROUGH) for pace in way)
+    return meeting if known and not mixed else None
 
 
 def written_meeting(pace: StagePace) -> str:

@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from keras_perf.cli.output import complain
 from keras_perf.files.any_path import any_path
+from keras_perf.files.remote_path import NoPathError
 from keras_perf.records.text.visible import visible
 
 
@@ -95,9 +96,10 @@ def write_page(file: str, page: str) -> str:
     try:
         # A directory's name need not be valid Unicode.
         any_path(file).write_bytes(page.encode("utf-8", errors="backslashreplace"))
-    except OSError as error:
+    except (OSError, NoPathError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise WrongUseError(
-            f"FILE of --html must be writable, got {file!r} ({error.strerror}). "
+            f"FILE of --html must be writable, got {file!r} ({why}). "
             "Give a file in a directory that exists."
         ) from error
     return f"Written: {visible(file)}"

@@ -193,12 +193,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _done(arguments: argparse.Namespace) -> int:
     # It imports NumPy, which a program that is run may want to set up first.
+    from keras_perf.files.remote_path import NoPathError
     from keras_perf.read.event_files import NoRunError
 
     try:
         with _warnings_in_one_line(arguments.command):
             code: int | None = arguments.work(arguments)
-    except (NoRunError, commands.WrongUseError) as error:
+    except (NoRunError, NoPathError, commands.WrongUseError) as error:
         complain(f"keras-perf {arguments.command}: {error}")
         return 2
     except BrokenPipeError:

@@ -15,6 +15,10 @@ from keras_perf.files.file_systems import file_system_of, forget_listings, os_er
 LESS_A_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")
 
 
+class NoPathError(ValueError):
+    """What was given names nothing."""
+
+
 def is_remote(path: str) -> bool:
     """Whether it is a URL; a local path may begin with `file://`, too."""
     return "://" in path
@@ -24,12 +28,12 @@ def require_whole(path: str) -> str:
     """`path`, unless it is a URL that has lost a slash, or nothing.
 
     Raises:
-        ValueError: it is; as a local path it would lead to a folder `gs:` here.
+        NoPathError: it is; as a local path it would lead to a folder `gs:` here.
     """
     if not path:
-        raise ValueError("a path must name a file or a directory, got ''. '.' is this directory.")
+        raise NoPathError("a path must name a file or a directory, got ''. '.' is this directory.")
     if LESS_A_SLASH.match(path):
-        raise ValueError(
+        raise NoPathError(
             f"a URL must be given as a str, got {path!r}: a pathlib.Path makes one slash of its "
             "two. Give 'gs://bucket/run', say."
         )

@@ -17,8 +17,7 @@ class Exchange:
     Each worker tells the others, within the reduction of the gradients itself, for how long it
     was busy since the last one: who was busy longest is who the others waited for. Only
     durations travel; no two clocks are compared. A step before which any of them did something
-    else, as a chief that saves, is left out by all: how long the others waited for that, no
-    duration tells.
+    else, as a chief that saves, is counted apart by all: there the others waited for that.
 
     Arguments:
         distribution: of several workers.
@@ -42,6 +41,8 @@ class Exchange:
             self._busy = tf.Variable(tf.zeros([self._workers], tf.float64), trainable=False)
             self._slowest = tf.Variable(0.0, dtype=tf.float64, trainable=False)
             self._steps = tf.Variable(0, dtype=tf.int64, trainable=False)
+            self._interrupted = tf.Variable(0, dtype=tf.int64, trainable=False)
+            self._interrupted_s = tf.Variable(0.0, dtype=tf.float64, trainable=False)
 
     def begin(self) -> None:
         """In the graph, before the first step of a call."""
@@ -66,9 +67,11 @@ class Exchange:
         counts = tf.cast(told[-1] <= 0, tf.float64)
         busy = tf.cast(told[:-1], tf.float64) * counts
         self._own.assign_add((now - since) * counts)
+        self._interrupted_s.assign_add((now - since) * (1 - counts))
         self._busy.assign_add(busy)
         self._slowest.assign_add(tf.reduce_max(busy))
         self._steps.assign_add(tf.cast(counts, tf.int64))
+        self._interrupted.assign_add(tf.cast(1 - counts, tf.int64))
         self._since.assign(now)
         self._paused.assign(0.0)
 
@@ -77,7 +80,7 @@ class Exchange:
         self._since.assign(0.0)
 
     def totals(self) -> ExchangeTotals | None:
-        """Of the steps that count since the beginning; None where it is not measured."""
+        """Since the beginning; None where it is not measured."""
         if not self.measures:
             return None
         return ExchangeTotals(
@@ -87,4 +90,6 @@ class Exchange:
             slowest_s=float(self._slowest),
             rank=self._rank,
             bytes_per_step=self._bytes,
+            interrupted=int(self._interrupted),
+            interrupted_s=float(self._interrupted_s),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -71,7 +72,7 @@ class ShownRuns:
         self._files = ReadFiles()
         self._left_out = set[str]()
         self._kept_runs: dict[tuple[str, str], tuple[str, ReadRun]] = {}
-        self._killed: dict[tuple[str, str], tuple[int, ReadRun]] = {}
+        self._killed: dict[tuple[str, str], tuple[int, weakref.ref[ReadRun]]] = {}
 
     def listed(self) -> tuple[ShownRun, ...]:
         """Trainings before calls, the newest first. It never waits for a run that is being read.
@@ -101,9 +102,9 @@ class ShownRuns:
         """Of its files, or another one where it has been killed, which changes none of them."""
         key = run.log_dir, run.run
         _, read = self._kept_runs.get(key, ("", None))
-        times, last = self._killed.get(key, (0, None))
-        if read is not None and read is not last and read.was_killed:
-            self._killed[key] = times, _ = times + 1, read
+        times, last = self._killed.get(key, (0, lambda: None))
+        if read is not None and read is not last() and read.was_killed:
+            self._killed[key] = times, _ = times + 1, weakref.ref(read)
         return _hashed((run.version, times)) if times else run.version
 
     def any_known(self) -> bool:

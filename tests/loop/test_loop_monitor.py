@@ -294,10 +294,11 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
 
 
 @needs_gap_times
+@pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("n", [1, 8])
-def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, told, tmp_path):
-    loop = watched_loops.Loop()
-    data = watched_loops.dataset().take(43).filter(lambda *_: True)
+def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, known, told, tmp_path):
+    loop, data = watched_loops.Loop(), watched_loops.dataset().take(43)
+    data = data if known else data.filter(lambda *_: True)
 
     def train(monitor, iterator):
         while True:
@@ -335,6 +336,30 @@ def test_a_call_that_finds_no_batch_and_is_left_by_break_never_was(known, told, 
     facts = kp.diagnose(tmp_path).summary.facts
     assert not facts.settings.fetches_rarely
     assert (facts.length.last_step, facts.length.loop_pass_steps) == (30, 5)
+
+
+@needs_gap_times
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_steps_whose_batches_were_fetched_before_count(known, inside, told, tmp_path):
+    loop, run = watched_loops.Loop(), 0
+    data = watched_loops.dataset().take(6)
+    data = data if known else data.filter(lambda *_: True)
+    with loop.monitor(tmp_path) as monitor:
+        for _ in range(2):
+            iterator = iter(data)
+            batch = next(iterator)
+            while batch is not None:
+                with monitor.execution(iterator, 1):
+                    loop.model(batch[0]).numpy()
+                    run += 1
+                    batch = next(iterator, None) if inside else batch
+                batch = batch if inside else next(iterator, None)
+                if run % 6 == 1:
+                    with monitor.outside("evaluation"):
+                        pass
+        assert monitor.observation.step == run == 12
+    assert sum(e.steps for e in told) == 12
 
 
 def test_the_end_of_another_iterator_is_no_pass_of_the_one_that_was_given(tmp_path):

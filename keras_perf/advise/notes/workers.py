@@ -36,6 +36,11 @@ def worker_notes(run: Diagnosed) -> Iterator[str]:
         )
     elif count > 1 and settings.in_a_loop and not summary.exchange:
         why = "the graph's clock does not see a GPU's time. A trace shows the collectives"
-        if not summary.facts.machine.training_gpus:
+        if recorded is not None:
+            why = (
+                "some worker does something else before each step; in `monitor.host(...)` it is "
+                "measured"
+            )
+        elif not summary.facts.machine.training_gpus:
             why = "LoopMonitor(..., exchange=GradientUpdate(...).exchange) times it"
         yield f"The exchange of gradients was not measured and is inside compute: {why}."

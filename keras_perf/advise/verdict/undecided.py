@@ -90,23 +90,24 @@ def _in_a_loop(summary: Summary) -> str:
             "not each call fetches a batch, and tf.data's times between two fetches are of all the "
             "calls that share one"
         )
-    if _few_calls_between(summary):
-        return (
-            "`monitor.outside(...)` interrupts the calls too often for it: less often, or "
-            "`monitor.host(...)` for what belongs to a step, tells it"
-        )
     if summary.facts.input.input_kind == "generator":
         return (
             "nothing tells it of an iterator of Python's, and what is fetched outside of `with "
             "monitor.execution(...)` counts as the loop's own work; iter(dataset) of a "
             "tf.data.Dataset, fetched from inside of it, tells it"
         )
+    if _few_calls_between(summary):
+        return (
+            "`monitor.outside(...)` interrupts the calls too often for it: less often, or "
+            "`monitor.host(...)` for what belongs to a step, tells it"
+        )
     return ""
 
 
 def _few_calls_between(summary: Summary) -> bool:
     outside, settings = summary.facts.outside, summary.facts.settings
-    if outside is None or not outside.epoch_gaps:
+    if outside is None or not (outside.validations or outside.epoch_callbacks_s):
+        # A new iterator interrupts them, too.
         return False
     calls = summary.facts.length.steps / settings.steps_per_execution
     return calls < SHORT_EPOCH * outside.epoch_gaps

@@ -21,18 +21,22 @@ class FetchesOutside:
     Attributes:
         found: none of them fetches.
         rarely: not all of them do.
+        fetching: some do.
     """
 
     def __init__(self) -> None:
-        self.found = self.rarely = False
-        self._looks, self._seen, self._fetching = LOOKED_AT, 0, 0
+        self.found = self.rarely = self.fetching = self._told = False
+        self._looks, self._seen = LOOKED_AT, 0
         self._before: int | None = None
         self._fetched: bool | None = None
 
     def call_begins(self, pipeline: InputModel) -> bool:
-        """A call on this iterator begins; whether all that is looked at is known now."""
-        known = self._fetched is not None and self._one_more(self._fetched)
-        self._fetched = None
+        """A call on this iterator begins; whether it has turned out now that none fetches."""
+        if self._fetched is not None:
+            self._one_more(self._fetched)
+            self._fetched = None
+        known = self.found and not self._looks and not self._told
+        self._told |= known
         if self._looks:
             self._looks -= 1
             self._before = handed_out(pipeline)
@@ -48,11 +52,11 @@ class FetchesOutside:
         if before is not None:
             self._fetched = handed_out(pipeline) != before
 
-    def _one_more(self, fetched: bool) -> bool:
-        self._seen, self._fetching = self._seen + 1, self._fetching + fetched
+    def _one_more(self, fetched: bool) -> None:
+        self._seen += 1
+        self.fetching |= fetched
         self.rarely |= not fetched
-        self.found = self._seen >= FIRST_CALLS and not self._fetching
-        return self.found and not self._looks
+        self.found = self._seen >= FIRST_CALLS and not self.fetching
 
 
 def handed_out(pipeline: InputModel | None) -> int | None:

@@ -38,9 +38,9 @@ class FirstCalls:
         }
 
     @property
-    def fetch_rarely(self) -> bool:
-        """Not each of them fetches a batch."""
-        return self._outside.rarely
+    def fetch(self) -> bool:
+        """Each of them fetches a batch, as far as that was looked at."""
+        return self._outside.fetching and not self._outside.rarely
 
     @property
     def run_by_python(self) -> bool:

@@ -39,11 +39,11 @@ class LastCall:
         """
         loop, passes = self._loop, self._passes
         end = loop.step if marked else loop.step + plan.steps
-        out_of_data = out_of_data and not passes.goes_on(end - plan.steps)
+        out_of_data = out_of_data and not passes.has_more(loop.pipeline)
         lacking = passes.without_data(end, loop.pipeline) if out_of_data else 0
         missing = min(plan.steps, lacking or plan.steps)
         if missing < plan.steps and not marked:
-            loop.returned(plan)
+            loop.returned(plan, unseen=True)
             marked = True
         self._leave_out(missing if marked else 0)
         self._found_none = out_of_data
@@ -52,13 +52,14 @@ class LastCall:
 
     def found_no_data(self) -> None:
         """Looks whether it has ended by `break`, or run fewer steps, and nothing was raised."""
-        if self._loop.timeline.begun_ns is None:
+        loop, passes = self._loop, self._passes
+        if loop.timeline.begun_ns is None or passes.goes_on(loop.step):
             return
-        missing = self._passes.without_data(self._loop.step, self._loop.pipeline)
+        missing = passes.without_data(loop.step, loop.pipeline) - passes.fetched_ahead
         if 0 < missing <= self._steps:
             self._leave_out(missing)
             self._found_none = True
-            self._passes.ends(self._loop.step - self._loop.first_step)
+            passes.ends(loop.step - loop.first_step)
 
     def _leave_out(self, counted: int) -> None:
         """So many steps that were counted; of an execution without any nothing is left."""

@@ -198,7 +198,7 @@ class LoopObservation(Observation):
         self._last_call.raises(plan, marked=marked, out_of_data=out_of_data)
 
     def _without_what_found_no_data(self) -> None:
-        if not self._first.fetch_rarely:
+        if self._first.fetch:
             self._last_call.found_no_data()
 
     def _give_back(self) -> None:

@@ -55,18 +55,28 @@ class Passes:
         return max(0.0, of_all - (step - self._begun_at))
 
     def goes_on(self, step: int) -> bool:
-        """It is known that there is an element for the step after this one."""
+        """By its length there is an element for the step after this one."""
         return self._elements is not None and self.left(step) >= 1
+
+    def has_more(self, pipeline: InputModel | None) -> bool:
+        """The iterator is known not to have handed out all its elements."""
+        handed = handed_out(pipeline)
+        return handed is not None and self._elements is not None and handed < self._elements
 
     def without_data(self, step: int, pipeline: InputModel | None) -> int:
         """How many of the steps until this one found no element; 0 where nothing tells that.
 
         Elements that are fetched for steps to come hide it.
         """
-        handed = None if self.goes_on(step) else handed_out(pipeline)
+        handed = handed_out(pipeline)
         if handed is None:
             return 0
         return max(0, step - self._begun_at - int((handed - self._handed_out) / self._each))
+
+    @property
+    def fetched_ahead(self) -> int:
+        """Steps whose elements may have been fetched before the first call: one, or none."""
+        return int(self._handed_out > 0)
 
     @property
     def steps(self) -> float:

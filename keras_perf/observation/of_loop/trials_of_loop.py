@@ -51,7 +51,7 @@ class TrialsOfLoop(Trials):
     def has_left(self, steps: int) -> None:
         """So many steps may be run before something of the user's is due, or the data end.
 
-        A call that meets the end raises, and nobody counts what it has run before.
+        A call that meets the end raises, and runs fewer steps than were to be compared.
         """
         steps = max(1, int(min(steps, self._data_left())))
         self._left = steps

@@ -21,8 +21,11 @@ NO_DISKS = ("loop", "ram", "zram", "dm-", "md")
 
 
 INTERFACES = Path("/sys/class/net")
-"""Where Linux has a `device` in the folder of each network interface that is a card; a container
-has none, and its one interface stands for the machine's."""
+"""Where Linux tells what each network interface is."""
+
+STACKED = ("bonding", "bridge", "brport", "tun_flags", "lower_*")
+"""In the folder of one that sends through another, which counts the same; a card may be the port of
+a bridge, too, and has a `device`."""
 
 
 class DiskAndNetworkReader:
@@ -87,15 +90,22 @@ def _swap() -> dict[str, float]:
 def _network() -> dict[str, float]:
     counted = psutil.net_io_counters(pernic=True)
     names = [name for name in counted if not name.startswith("lo")]
-    # Bonds, bridges and tunnels send through a card, and are counted beside it.
-    cards = [name for name in names if (INTERFACES / name / "device").exists()]
-    outside = [counted[name] for name in cards or names]
+    outside = [counted[name] for name in names if not _is_stacked(name)]
     if not outside:
         return {}
     return {
         "host/network_received_mib_per_sec": sum(each.bytes_recv for each in outside) / _MIB,
         "host/network_sent_mib_per_sec": sum(each.bytes_sent for each in outside) / _MIB,
     }
+
+
+def _is_stacked(name: str) -> bool:
+    folder = INTERFACES / name
+    try:
+        is_card = (folder / "device").exists()
+        return not is_card and any(True for each in STACKED for _ in folder.glob(each))
+    except OSError:
+        return False
 
 
 def _disks() -> dict[str, float]:

@@ -10,7 +10,7 @@ def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> Exch
 
     A worker hands its gradients over when it has been busy for so long since it had the last
     sum, and all have that at about the same time: so it waits for the slowest by as much as
-    that one was busy longer.
+    that one was busy longer. In a step before which one did something else all of it is waiting.
 
     Arguments:
         before: the totals then; None where training began since.
@@ -20,7 +20,7 @@ def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> Exch
     wait for the others longer than the whole exchange, it is cut down to it.
     """
     if before is None:
-        before = now._replace(steps=0, own_s=0.0, busy_s=(0.0,) * len(now.busy_s), slowest_s=0.0)
+        before = ExchangeTotals(0, 0.0, (0.0,) * len(now.busy_s), 0.0, now.rank, now.bytes_per_step)
     steps = now.steps - before.steps
     if steps <= 0:
         return None
@@ -28,9 +28,12 @@ def exchange_between(before: ExchangeTotals | None, now: ExchangeTotals) -> Exch
     slowest, mean = now.slowest_s - before.slowest_s, sum(busy) / len(busy)
     per_step_ms = 1e3 / steps
     communication = max(0.0, now.own_s - before.own_s)
+    all_steps = steps + now.interrupted - before.interrupted
+    more_ms = 1e3 * max(0.0, now.interrupted_s - before.interrupted_s) / all_steps
+    waited = min(communication, max(0.0, slowest - busy[now.rank]))
     return ExchangeMeans(
-        communication_ms=communication * per_step_ms,
-        peer_wait_ms=min(communication, max(0.0, slowest - busy[now.rank])) * per_step_ms,
+        communication_ms=communication * per_step_ms + more_ms,
+        peer_wait_ms=waited * per_step_ms + more_ms,
         skew_ms=max(0.0, slowest - mean) * per_step_ms,
         slowest_worker=busy.index(max(busy)),
         steadily_ms=(max(busy) - mean) * per_step_ms,

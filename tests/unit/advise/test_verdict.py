@@ -371,10 +371,14 @@ def test_where_epochs_are_too_short_for_a_wait_longer_ones_are_made_as_the_input
     assert f"epochs of 1 step are too short for it; {how}." in str(why)
 
 
-@pytest.mark.parametrize(("gaps", "often"), [(100, True), (3, False)])
-def test_where_a_loop_interrupts_each_call_no_option_of_tf_data_is_asked_for(gaps, often):
+@pytest.mark.parametrize(
+    ("gaps", "owners", "often"),
+    [(100, {"log": 0.001}, True), (3, {"log": 0.001}, False), (100, {}, False)],
+)
+def test_where_a_loop_interrupts_each_call_no_option_of_tf_data_is_asked_for(gaps, owners, often):
     length = {"first_step": 0, "last_step": 200}
-    context = {"driver": "loop", "outside": {"epoch_gaps": gaps}, **length}
+    outside = {"epoch_gaps": gaps, "epoch_callbacks_s": owners}
+    context = {"driver": "loop", "outside": outside, **length}
     verdict, why = verdict_of(situation(compute=10.0, context=context))
     assert verdict == "inconclusive"
     assert ("interrupts the calls too often" in str(why)) == often

@@ -28,6 +28,10 @@ class ExchangeTotals(NamedTuple):
     """This worker's number."""
     bytes_per_step: int
     """Of the gradients that are reduced."""
+    interrupted: int = 0
+    """Steps beside those counted: before them a worker did something else, and others waited."""
+    interrupted_s: float = 0.0
+    """This worker's seconds in them from handing its gradients over until it has the sum."""
 
 
 class ExchangeMeans(NamedTuple):

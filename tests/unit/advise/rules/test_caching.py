@@ -224,6 +224,16 @@ def test_of_what_is_drawn_from_or_shuffled_before_it_is_zipped_nothing_is_kept()
     assert cached([], zipped(*LAST, meeting="DirectedInterleave"), dataset=MET) is None
     shuffled = stage("Shuffle", 0.2, inputs=1)
     assert cached([], zipped(shuffled, *LAST), dataset=MET) is None
+    images, mapped, *others = zipped(*LAST)
+    assert cached([], [images, shuffled, mapped, *others], dataset=MET) is None
+    other_first = [*others[:2], images, shuffled, mapped, *others[2:]]
+    assert cached([], other_first, dataset=MET) is None
+
+
+def test_of_datasets_that_are_zipped_the_last_need_not_be_mapped():
+    images, mapped, labels, _, meeting, *rest = zipped(*LAST)
+    advice = cached([], [images, mapped, labels, meeting, *rest], dataset=MET)
+    assert advice.action.startswith("dataset = tf.data.Dataset.zip(...).cache()")
 
 
 BATCHED = {"kind": "batch", "elements": 160}

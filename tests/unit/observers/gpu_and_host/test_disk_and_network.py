@@ -119,12 +119,17 @@ def test_what_the_system_hides_costs_no_other_value(name, missing, machine, monk
     assert {m.tag for m in DISK_AND_NETWORK_METRICS} - set(reader.read()) == missing
 
 
-@pytest.mark.parametrize(("in_folders", "received"), [(("eth0",), 6.0), ((), 18.0)])
+@pytest.mark.parametrize(
+    ("in_folders", "received"),
+    [
+        (("eth0/device", "eth0/brport", "bond0/bonding", "docker0/bridge"), 6.0),
+        (("bond0/lower_eth0", "docker0/tun_flags"), 6.0),
+        ((), 18.0),
+    ],
+)
 def test_what_goes_through_a_card_counts_once(in_folders, received, machine, monkeypatch, tmp_path):
-    for name in ("eth0", "bond0", "docker0"):
-        (tmp_path / name).mkdir()
     for name in in_folders:
-        (tmp_path / name / "device").mkdir()
+        (tmp_path / name).mkdir(parents=True)
     monkeypatch.setattr(disk_and_network, "INTERFACES", tmp_path)
     counted = machine.net_io_counters
 

@@ -44,6 +44,13 @@ def test_the_slowest_worker_waits_for_nobody():
     assert found.wire_ms == pytest.approx(2.0)
 
 
+def test_what_a_worker_waits_for_another_s_own_work_is_no_time_of_the_wire():
+    found = exchange_between(None, TEN_STEPS._replace(interrupted=2, interrupted_s=6.0))
+    assert found is not None
+    assert found == pytest.approx((508.0, 506.0, 3.0, 1, 3.0))
+    assert found.wire_ms == pytest.approx(2.0)
+
+
 def test_only_the_steps_in_between_count():
     now = later(20, own_s=0.1, busy_s=(0.2, 0.1, 0.1), slowest_s=0.2)
     found = exchange_between(TEN_STEPS, now)
