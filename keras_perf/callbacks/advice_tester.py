@@ -47,7 +47,8 @@ class AdviceTester(ObservingCallback):
 
     After another `fit` of the same model, optimizer, input and callbacks nothing is tried again, as
     in a loop that calls `fit`: the trials stand in the report as those of an earlier training. A
-    model that was compiled again, or another pipeline, is tried.
+    model that was compiled again, or a pipeline of other stages, is tried; for one whose stages
+    have other numbers call `try_advice`.
 
     Of arrays Keras's own batches are read again, without a copy of the arrays and with the weights
     of classes and examples; nothing of that pipeline is rewritten, and settings of the environment

@@ -24,17 +24,21 @@ def what_is_tried(fit: FitObservation, settings: tuple[Any, ...]) -> tuple[Any, 
         fit: that is over.
         settings: of the trials.
 
-    What it cannot see: that a function of the pipeline does something else by now.
+    What it cannot see: that a function of the pipeline does something else by now, or a stage has
+    another number, as of threads or of what it prefetches.
     """
-    facts, optimizer = fit.recording.facts, fit.model.optimizer
+    facts, model = fit.recording.facts, fit.model
+    arrays = [each for each in keras.tree.flatten(fit.data) if hasattr(each, "shape")]
     return (
         settings,
-        None if optimizer is None else weakref.ref(optimizer),
+        None if model.optimizer is None else weakref.ref(model.optimizer),
+        (model.jit_compile, model.run_eagerly, fit.steps_per_execution, fit.epoch_steps),
+        facts.trial is None,
         type(fit.data),
         getattr(fit.data, "element_spec", None),
+        [(tuple(each.shape), str(each.dtype)) for each in arrays if hasattr(each, "dtype")],
         facts.input.dataset,
         facts.length.batch_rows,
-        fit.steps_per_execution,
         [type(callback) for callback, _ in fit.batch_hooks],
     )
 
@@ -46,5 +50,6 @@ def tried_already(model: keras.Model, what: tuple[Any, ...]) -> AdviceTrials | N
 
 
 def has_tried(model: keras.Model, what: tuple[Any, ...], trials: AdviceTrials) -> None:
-    """That came of it."""
-    _NEWEST[model] = what, trials
+    """That came of it; what was not measured to its end is tried again."""
+    if trials.step_ms and not trials.stopped:
+        _NEWEST[model] = what, trials
