@@ -109,7 +109,9 @@ _BATCHES = {
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
-    dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''})"
+    whole = whole or not facts.input.rows_differ
+    padding = ", ..." if method == "padded_batch" else ""
+    dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''}{padding})"
     if isinstance(rows, int) and facts.given_to_each_replica:
         rows, dataset = rows // facts.settings.replicas, f"{dataset}  # of each replica"
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)

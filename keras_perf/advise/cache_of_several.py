@@ -29,7 +29,7 @@ def come_together_alike(chains: tuple[Chain, ...]) -> bool:
     return (
         any(stage.kind in WORK for stage in stages)
         and any(stage.elements is not None for stage in together[1:])
-        and not any(stage.random for stage in stages)
+        and not any(stage.differs for stage in stages)
         and not any(stage.kind in MIXES for stage in together)
         and not any(stage.kind in ("shuffle", "random") for chain in others for stage in chain)
     )
@@ -43,7 +43,7 @@ def behind_all_maps(chains: tuple[Chain, ...], paces: tuple[StagePace, ...]) -> 
     the same order for ever.
     """
     maps = [n for n, pace in enumerate(paces) if runs_as("map", pace.name)]
-    if not maps or any(stage.random for chain in chains for stage in chain):
+    if not maps or any(stage.differs for chain in chains for stage in chain):
         return None
     last = maps[-1]
     shuffle = next((n for n, pace in enumerate(paces[:last]) if "Shuffle" in pace.name), last)

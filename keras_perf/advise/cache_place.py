@@ -194,7 +194,7 @@ def same_in_every_pass(chain: Chain) -> list[WrittenStage]:
     for stage in chain:
         if stage.kind in MIXES:
             mixed = True
-        elif stage.random or stage.kind == "random" or (mixed and stage.kind not in LETS_THROUGH):
+        elif stage.differs or stage.kind == "random" or (mixed and stage.kind not in LETS_THROUGH):
             break
         elif stage.kind in WORK:
             found.append(stage)

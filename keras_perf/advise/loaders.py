@@ -5,6 +5,16 @@ from __future__ import annotations
 from keras_perf.records.run.input.loader import Loader
 from keras_perf.records.run.run_facts import RunFacts
 
+SLICES = (
+    "\n# each process makes batches of a slice of its own: batch() before to_iter_dataset() keeps\n"
+    "# them as they are"
+)
+
+PARTS = (
+    "\n# each worker runs the whole __iter__: let it take its part, by\n"
+    "# torch.utils.data.get_worker_info(), or each example comes once from each of them"
+)
+
 
 def reads_in_threads(facts: RunFacts) -> bool:
     """Threads of Grain's read examples in this process, several at a time."""
@@ -17,17 +27,19 @@ def with_processes(facts: RunFacts, workers: int) -> str:
     loader, again = facts.input.loader, (facts.length.epochs or 1) > 1
     if facts.input.input_kind == "DataLoader":
         kept = ", persistent_workers=True" if again and not (loader and loader.persistent) else ""
-        return f"loader = torch.utils.data.DataLoader(..., num_workers={workers}{kept})"
+        parts = PARTS if loader is not None and loader.iterates else ""
+        return f"loader = torch.utils.data.DataLoader(..., num_workers={workers}{kept}){parts}"
     once = f"\n# {started_once(loader)}" if again else ""
     if loader is not None and loader.kind == "DataLoader":
-        return f"loader = grain.DataLoader(..., worker_count={workers}){once}"
+        return f"loader = grain.DataLoader(..., worker_count={workers}){SLICES}{once}"
     dataset = "dataset"
     if loader is None or loader.kind == "MapDataset":
         dataset = "dataset.to_iter_dataset()"
+    slices = SLICES if loader is not None and loader.kind == "IterDataset" else ""
     place = "  # in place of the present mp_prefetch" if loader and loader.workers else ""
     return (
         f"options = grain.MultiprocessingOptions(num_workers={workers})\n"
-        f"dataset = {dataset}.mp_prefetch(options){place}{once}"
+        f"dataset = {dataset}.mp_prefetch(options){place}{slices}{once}"
     )
 
 

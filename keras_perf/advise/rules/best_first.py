@@ -33,7 +33,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     as long as each other, neither buys anything alone, and both together do.
     """
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    found = _once_of_each_hook(as_tried(situation, advised))
+    found = _once_of_each_map(_once_of_each_hook(as_tried(situation, advised)))
     chosen = sorted(
         (advice for advice in found if _pays(advice, situation.model)),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
@@ -76,6 +76,19 @@ def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation
             if rarer.evidence["owner"] == owner:
                 left.remove(direct if _gone(direct) < _gone(rarer) / 2 else rarer)
     return left
+
+
+def _once_of_each_map(advised: Sequence[Recommendation]) -> list[Recommendation]:
+    """What a cache in front of the shuffle keeps is not to be called behind it, with batches."""
+    kept = [
+        each for each in advised if each.id == "cache" and each.predicted_speedup >= WORTH_SAYING
+    ]
+    stages = {stage for each in kept for stage in each.evidence.get("stages", ())}
+    return [
+        each
+        for each in advised
+        if each.id != "batch-before-map" or each.evidence.get("stage") not in stages
+    ]
 
 
 def _gone(advice: Recommendation) -> float:

@@ -45,6 +45,11 @@ WITHOUT_A_LAYER = (
 )
 """Title, what runs operations from Python, and code, where `jit_compile=True` changes nothing."""
 
+TRACED_ONCE = (
+    "# Python in train_step then runs once, when it is traced: what it draws or decides, as by\n"
+    "# np.random, stays so; keras.random and keras.ops do it in each step"
+)
+
 LEFT_UNKNOWN = 0.25
 """What is left of steps whose multiplications nobody counted."""
 
@@ -80,6 +85,8 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     elif on_jax(situation.facts):
         setting = "run_eagerly=True, or jit_compile=False,"
         action = compiled_with(own, run_eagerly=False, jit_compile=True)
+    if settings.own_train_step:
+        action += f"\n{TRACED_ONCE}"
     reason = f"{setting} runs every operation from Python, which is meant for debugging."
     evidence = {"compute_ms": situation.summary.parts.get("compute")}
     operating = share_of_operations(situation)

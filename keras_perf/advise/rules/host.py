@@ -34,6 +34,11 @@ TENSORBOARDS_OWN = 0.45
 writes once an epoch."""
 
 BEFORE_A_STEP = "on_train_batch_begin"
+PROGRESS_BAR = "ProgbarLogger"
+
+MAKES = " If training uses what it makes, as an average of weights, leave it as it is."
+"""Of a hook of the user's."""
+
 STEERS = " If it steers training, as a schedule of the learning rate does, leave it as it is."
 """Of a hook that may set what the next step uses."""
 
@@ -158,7 +163,9 @@ def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer
         then = "computed within the train function, the rate takes less than"
         return _Rarer(title, then, _with_a_schedule(name, hook, settings.optimizer))
     title, then = f"Do the work of {name}.{hook} every {steps} steps", f"done every {steps} steps"
-    besides = STEERS if hook == BEFORE_A_STEP else ""
+    besides = "" if name in (PROGRESS_BAR, *FREQUENCY_ARGUMENTS) else MAKES
+    if hook == BEFORE_A_STEP:
+        besides = STEERS
     action += _own_interval(name, present // at_once)
     return _Rarer(title, f"{then}, it takes", action, besides=besides)
 
@@ -185,7 +192,7 @@ def _often_enough(model: StepModel, spent: float) -> int:
 
 def _own_interval(name: str, calls: int) -> str:
     """A line, where the hook itself works in one of so many calls: both would seldom meet."""
-    if calls < 2 or name in ("ProgbarLogger", "TensorBoard", *FREQUENCY_ARGUMENTS):
+    if calls < 2 or name in (PROGRESS_BAR, "TensorBoard", *FREQUENCY_ARGUMENTS):
         return ""
     return f"\n# and without the hook's own condition, by which it works in one of {calls} calls"
 
@@ -195,7 +202,7 @@ def _with_fewer_calls(
 ) -> str:
     """Code with which a callback works every so many steps, which are so many calls."""
     method = identifier(hook, "on_train_batch_end")
-    if name == "ProgbarLogger":
+    if name == PROGRESS_BAR:
         return "model.fit(..., verbose=2)  # a line per epoch in place of the progress bar"
     if name == "TensorBoard":
         return 'keras.callbacks.TensorBoard(..., update_freq="epoch")  # Keras\'s default'

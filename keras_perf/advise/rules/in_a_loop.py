@@ -167,7 +167,8 @@ def own_workers(advice: Recommendation, summary: Summary) -> Recommendation:
             f"batches = {queue}(8)\n"
             f"for part in range({advice.evidence['advised']}):{when}\n"
             "    arguments = {'target': your_function, 'args': (part, batches), 'daemon': True}\n"
-            f"    {worker}(**arguments).start()  # it puts its part of the batches\n"
+            "    # it puts its part of the batches, in each pass again\n"
+            f"    {worker}(**arguments).start()\n"
             "dataset = tf.data.Dataset.from_generator(\n"
             "    lambda: (batches.get() for _ in range(count)), output_signature=...)"
         ),

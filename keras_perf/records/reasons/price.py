@@ -49,6 +49,6 @@ class Alters(Words):
     FEWER_UPDATES = (
         "fewer updates for as many examples: look for the batch size and the learning rate "
         "with sweep_batch_size and find_learning_rate; where steps_per_epoch is set, it is to be "
-        "halved"
+        "divided by 4"
     )
     PRECISION = "the precision of what is computed"

@@ -103,6 +103,9 @@ class TrainingBackend(Protocol):
     def on_gpu(self) -> bool:
         """Training may run on one."""
 
+    def gpu_capability(self) -> tuple[int, ...] | None:
+        """Compute capability of the first GPU; None where nobody tells."""
+
     def runs_eagerly(self) -> bool:
         """The program has set it for all functions, whatever a model has."""
 

@@ -13,8 +13,20 @@ _MIB = 2**20
 
 def training_memory(limit_mib: float | None) -> TrainingMemory:
     """Of the first GPU if there is one, else of this process."""
-    gpus = [device for device in jax.local_devices() if device.platform == "gpu"]
-    return GpuMemory(gpus[0], limit_mib) if gpus else HostMemory(limit_mib)
+    gpu = _first_gpu()
+    return HostMemory(limit_mib) if gpu is None else GpuMemory(gpu, limit_mib)
+
+
+def gpu_capability() -> tuple[int, ...] | None:
+    """As JAX tells it of the first GPU."""
+    gpu = _first_gpu()
+    if gpu is None:
+        return None
+    return tuple(int(part) for part in str(gpu.compute_capability).split("."))
+
+
+def _first_gpu() -> Any | None:
+    return next((each for each in jax.local_devices() if each.platform == "gpu"), None)
 
 
 class GpuMemory:

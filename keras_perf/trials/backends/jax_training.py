@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.trials.backends.jax_memory import gpu_capability
 from keras_perf.trials.backends.jax_state import SYNC, KeptState, give_to, restored, state_of
 from keras_perf.trials.backends.jax_trial_steps import in_numpy, on_device
 from keras_perf.trials.backends.jax_trials import check_alone
@@ -25,6 +26,7 @@ __all__ = [
     "compiles_instead",
     "eager_only_if",
     "executions",
+    "gpu_capability",
     "kept",
     "make_ready",
     "on_gpu",

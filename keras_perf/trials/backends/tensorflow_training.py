@@ -27,6 +27,7 @@ __all__ = [
     "compiles_instead",
     "eager_only_if",
     "executions",
+    "gpu_capability",
     "kept",
     "make_ready",
     "on_gpu",
@@ -64,6 +65,16 @@ def strategy(model: keras.Model) -> tf.distribute.Strategy | None:
 def on_gpu() -> bool:
     """TensorFlow has started one."""
     return bool(tf.config.list_logical_devices("GPU"))
+
+
+def gpu_capability() -> tuple[int, ...] | None:
+    """As TensorFlow tells it."""
+    for gpu in tf.config.get_visible_devices("GPU"):
+        told: tuple[int, ...] | None = tf.config.experimental.get_device_details(gpu).get(
+            "compute_capability"
+        )
+        return told
+    return None
 
 
 def runs_eagerly() -> bool:

@@ -13,6 +13,9 @@ from keras_perf.trials.methods_of_object import method_of_object
 
 FULL = "float32"
 
+BFLOAT16 = (8, 0)
+"""Compute capability from which on a GPU computes in it (CUDA C++ Programming Guide)."""
+
 
 def other_policy(model: keras.Model) -> str | None:
     """The policy to try beside the model's own; None where there is nothing to expect of it.
@@ -25,9 +28,13 @@ def other_policy(model: keras.Model) -> str | None:
         return FULL
     if present != FULL:
         return None
-    if training_backend().on_gpu():
-        return "mixed_float16"
-    return "mixed_bfloat16" if cpu_has_bfloat16() else None
+    backend = training_backend()
+    if not backend.on_gpu():
+        return "mixed_bfloat16" if cpu_has_bfloat16() else None
+    if (backend.gpu_capability() or BFLOAT16) >= BFLOAT16:
+        return "mixed_bfloat16"
+    # Of several replicas Keras looks for an overflow in the first one's gradients only.
+    return None if backend.strategy(model) is not None else "mixed_float16"
 
 
 def why_no_other_policy(model: keras.Model) -> str:

@@ -77,6 +77,34 @@ def test_all_operations_that_draw_are_known_as_random(draw):
     assert drawn.random
 
 
+def test_a_shuffle_in_what_runs_datasets_is_random():
+    """A cache behind it would keep the first epoch's order for ever."""
+    files = tf.data.Dataset.range(4)
+    *_, last = chain(files.interleave(lambda x: tf.data.Dataset.range(x).shuffle(9)))
+    assert last.random
+
+
+def test_an_image_and_its_mask_that_are_drawn_for_alike_are_known():
+    def both(image, mask):
+        return tf.image.random_flip_left_right(image, 1), tf.image.random_flip_left_right(mask, 1)
+
+    def each(image, mask):
+        return tf.image.random_flip_left_right(image, 1), tf.image.random_flip_left_right(mask, 2)
+
+    pair = tf.zeros([2, 4, 4, 1])
+    for function, alike in ((both, True), (each, False)):
+        *_, last = chain(tf.data.Dataset.from_tensor_slices((pair, pair)).map(function))
+        assert (last.draws_alike, last.random, last.variables) == (alike, True, "")
+
+
+def test_variables_are_known_as_read_or_written():
+    number = tf.Variable(0.0)
+    reads = tf.data.Dataset.range(2).map(lambda x: number + tf.cast(x, tf.float32))
+    writes = tf.data.Dataset.range(2).map(lambda x: number.assign_add(1.0))
+    plain = tf.data.Dataset.range(2).map(lambda x: x + 1)
+    assert [chain(each)[-1].variables for each in (plain, reads, writes)] == ["", "read", "written"]
+
+
 def test_make_csv_dataset_is_known_by_its_function(tmp_path):
     """Canary: with another name advice would put a repeat where nobody can write one."""
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n", encoding="utf-8")

@@ -83,6 +83,13 @@ def test_a_data_loader_of_torch_tells_its_settings():
     assert workers_of(torch_loader()) == (0, False)
 
 
+def test_a_dataset_of_torch_that_iterates_is_known():
+    iterable = of_library("IterableDataset", "torch.utils.data.dataset")
+    mine = of_library("Mine", "train", iterable)
+    assert loader_of(torch_loader(dataset=made(mine))).iterates
+    assert not loader_of(torch_loader()).iterates
+
+
 def test_a_data_loader_of_a_class_of_the_users_is_one():
     mine = of_library("Mine", "train", TorchLoader)
     assert kind_of_input(made(mine)) == "DataLoader"

@@ -79,13 +79,13 @@ def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
     method = identifier(hook, "on_epoch_end")
     if callback in KERAS_OWN:
         # TensorBoard writes histograms in the first epoch, and in every so many from there.
-        number, lost = "(epoch + 1)", ""
+        due, lost = f"(epoch + 1) % {epochs} == 0 or epoch + 1 == self.params['epochs']", ""
         if callback == "TensorBoard":
-            number, lost = "epoch", "  # the logs of other epochs are not written"
+            due, lost = f"epoch % {epochs} == 0", "  # the logs of other epochs are not written"
         return (
             f"class Rarer{callback}(keras.callbacks.{callback}):\n"
             f"    def {method}(self, epoch, logs=None):\n"
-            f"        if {number} % {epochs} == 0:{lost}\n"
+            f"        if {due}:{lost}\n"
             f"            super().{method}(epoch, logs)"
         )
     own = f", without its own condition for one of {present} epochs" if present > 1 else ""

@@ -142,14 +142,19 @@ def _code(situation: Situation, steps: int, epochs: int) -> str | None:
         return (
             "# passes through the data in one epoch: fit shuffles the batches of all of them, but\n"
             "# for shuffle=False; on_epoch_end comes behind all\n"
-            "class Longer(YourPyDataset):\n"
+            "class Longer(keras.utils.PyDataset):\n"
+            "    def __init__(self, inner, **workers):\n"
+            "        super().__init__(**workers)\n"
+            "        self.inner = inner\n"
             "    def __len__(self):\n"
             f"        return {steps}\n"
             "    def __getitem__(self, index):\n"
-            "        return super().__getitem__(index % super().__len__())\n"
-            f"model.fit(Longer(...), ..., epochs={epochs})"
+            "        return self.inner[index % self.inner.num_batches]\n"
+            "    def on_epoch_end(self):\n"
+            "        self.inner.on_epoch_end()\n"
+            f"model.fit(Longer(dataset), ..., epochs={epochs})  # with its workers=..."
         )
-    if "repeat" in facts.input.kinds:
+    if "repeat" in facts.input.kinds and facts.length.ends_by_steps:
         return fit
     made = of_arrays(facts)
     return f"{made}{AGAIN}{fit}" if made or situation.own_dataset else None

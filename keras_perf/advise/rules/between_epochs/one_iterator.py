@@ -37,7 +37,7 @@ LONGEST_WAIT_MS = 60e3
 
 
 def _repeats(facts: RunFacts, _: Recommendation) -> bool:
-    return "repeat" in facts.input.kinds
+    return "repeat" in facts.input.kinds and facts.length.ends_by_steps
 
 
 @rule("one-iterator", followed=_repeats)

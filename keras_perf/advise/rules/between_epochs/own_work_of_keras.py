@@ -32,7 +32,8 @@ def iterators_ms(situation: Situation) -> float:
         return 0.0
     # On JAX Keras makes batches of arrays without tf.data.
     of_arrays = facts.input.input_kind == "arrays" and not on_jax(facts)
-    if "repeat" in facts.input.kinds or not (situation.own_dataset or of_arrays):
+    repeats = "repeat" in facts.input.kinds and facts.length.ends_by_steps
+    if repeats or not (situation.own_dataset or of_arrays):
         return 0.0
     # After the last epoch there is no other one to make.
     spent_ms = 1e3 * known.usual_iterator_s * (known.epoch_gaps - 1)

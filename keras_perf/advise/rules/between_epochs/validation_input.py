@@ -20,6 +20,15 @@ from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import GENERATOR, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
+READERS = {
+    "t_f_record": "tf.data.TFRecordDataset(...)",
+    "text_line": "tf.data.TextLineDataset(...)",
+    "fixed_length_record": "tf.data.FixedLengthRecordDataset(...)",
+    "csv": "tf.data.experimental.CsvDataset(...)",
+    "load": "tf.data.Dataset.load(...)",
+}
+"""Kind of a stage that reads files → how it is written."""
+
 WAITS = 0.3
 """A validation that waits for its input for a smaller share of its time is left alone."""
 
@@ -213,19 +222,25 @@ def _reason(
     )
 
 
+def _source(stage: WrittenStage) -> str:
+    """How a dataset is written that begins with this stage."""
+    generator = "tf.data.Dataset.from_generator(...)"
+    return generator if stage.function == GENERATOR else READERS.get(stage.kind, "source")
+
+
 def _action(chain: Chain, remedies: list[_Remedy]) -> str:
     """The dataset until where the last change is made."""
     made_of = [(stage, [r.name for r in remedies if r.stage is stage]) for stage in chain]
     until = max(place for place, (_, names) in enumerate(made_of) if names)
-    source, calls = "source", ""
+    source, calls = _source(chain[0]), ""
     for stage, names in made_of[1 : until + 1]:
         called = bool(stage.function) or stage.kind in WORK
         arguments = function_of(stage, "your_function") if called else "..."
         if "parallel-map" in names or (stage.kind in WORK and stage.parallel):
             arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
-        if stage.function == GENERATOR:
-            source, calls = "tf.data.Dataset.from_generator(...)", ""
-        else:
+        if stage.function == GENERATOR or stage.is_reader:
+            source, calls = _source(stage), ""
+        elif stage.kind != "options":
             calls += f".{stage.kind}({arguments})"
         if "cache" in names:
             calls += ".cache()"

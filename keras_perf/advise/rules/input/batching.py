@@ -131,9 +131,9 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
         action=(
             f"{lambdas_in(written)}dataset = dataset.batch(batch_size).map({function}, "
             "num_parallel_calls=tf.data.AUTOTUNE)\n"
-            "# in place of both, behind a shuffle; the function gets whole batches, with an axis\n"
-            "# of examples first (tf.stack(..., axis=-1); tf.io.parse_example in place of\n"
-            "# parse_single_example), and draws and sums for each of them"
+            "# in place of both, behind a shuffle and a repeat; the function gets whole batches,\n"
+            "# with an axis of examples first (tf.stack(..., axis=-1); tf.io.parse_example in\n"
+            "# place of parse_single_example), and draws and sums for each of them"
         ),
         evidence={"stage": name, "calls_per_batch": calls, "call_ms": call_ms},
     )

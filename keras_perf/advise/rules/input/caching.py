@@ -78,6 +78,8 @@ def cache(situation: Situation) -> Recommendation | None:
         )
     elif not facts.input.chains:
         python = " What a map draws at random would be the same in every pass."
+    if any(stage.variables for stage in facts.input.written):
+        python += " A variable in it would stay as it is in the first pass."
     return predicted(
         model,
         change,
@@ -89,6 +91,7 @@ def cache(situation: Situation) -> Recommendation | None:
         ),
         action=_action(place, facts),
         evidence={"saved_ms": saved_ms, "epochs": place.passes, "size_mib": size_mib}
+        | {"stages": list(place.saved)}
         | ({"again": True} if place.again else {}),
     )
 

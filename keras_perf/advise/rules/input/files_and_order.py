@@ -37,8 +37,7 @@ FILE_READERS = (*RECORD_READERS, "CSV", "FlatMap", "Interleave")
 """Stages that read files, or run a pipeline for each file."""
 
 FILES_IN_ORDER = (
-    "files = tf.data.Dataset.list_files(pattern, shuffle=False)  # in the same order\n"
-    "# examples of several files are mixed then\n"
+    "# files: those that are read now, in the same order; examples of several are mixed then\n"
 )
 
 NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterleave")
@@ -135,10 +134,12 @@ def _read_at_a_time(
         reader = f"tf.data.{kind}Dataset({source}, ..., num_parallel_reads={calls})"
         return f"dataset = {reader}  # ...: its other arguments{behind}"
     cycle = f"cycle_length={CALLS}, " if alone else ""
+    has_others = written is not None and written.kind == "interleave"
+    arguments = "  # and its other arguments" if has_others else ""
     function = function_of(written, "your_reader")
     return (
         f"{lambdas_in(written)}dataset = {source}.interleave({function}, "
-        f"{cycle}num_parallel_calls={calls}){behind}"
+        f"{cycle}num_parallel_calls={calls}){arguments}{behind}"
     )
 
 

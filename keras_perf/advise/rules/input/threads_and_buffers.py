@@ -22,8 +22,11 @@ from keras_perf.advise.situation import (
 )
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.run.input.pipeline import WrittenStage
 
 DRAWS = "  # which example gets which of its random numbers differs between runs"
+
+SHARED = "\n# several threads call its Python code at a time: each call opens its own files"
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
 
 
@@ -113,8 +116,9 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     if not candidates or not (model.cores > 1 or alone) or not situation.own_dataset:
         return None
     stage = max(candidates, key=lambda name: candidates[name])
+    written = written_as(stage, situation.facts)
     # However many threads there are, one at a time runs Python code.
-    if situation.interpreter_ms or not may_wait(situation, stage):
+    if situation.interpreter_ms or _in_turn(written) or not may_wait(situation, stage):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -122,9 +126,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         return model.with_threads(stage, useful_threads(situation, stage, threads, optimism))
 
     stage_ms, all_ms = situation.paces[stage], situation.able_ms
-    written = written_as(stage, situation.facts)
     function = function_of(written, "your_function")
-    draws = written is not None and written.random and written.stateful
     share = stage_ms / all_ms if all_ms else 0.0
     return predicted(
         model,
@@ -138,11 +140,26 @@ def parallel_map(situation: Situation) -> Recommendation | None:
         action=(
             f"{lambdas_in(written)}"
             f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
-            f"{DRAWS if draws else ''}{_in_own_pool(situation)}"
+            f"{_to_know(written)}{_in_own_pool(situation)}"
         ),
         evidence={"stage": stage, "stage_ms": stage_ms, "cores": model.cores}
         | {"sequential_maps": sequential_maps(situation.facts.input.stages)},
     )
+
+
+def _in_turn(written: WrittenStage | None) -> bool:
+    """Its calls must not overlap: they draw the same numbers in turn, or write a variable."""
+    if written is None:
+        return False
+    return written.draws_alike or (written.variables == "written" and not written.random)
+
+
+def _to_know(written: WrittenStage | None) -> str:
+    """What is otherwise where several calls run at a time."""
+    if written is None:
+        return ""
+    draws = written.random and written.stateful
+    return f"{DRAWS if draws else ''}{SHARED if written.python else ''}"
 
 
 def _who_shares_it(situation: Situation) -> str:

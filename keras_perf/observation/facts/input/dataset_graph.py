@@ -38,7 +38,10 @@ ONE_AT_A_TIME = (
 )
 """Operations that take a scalar: a function with one of them cannot be given a batch."""
 
-DRAWS = ("Random", "TruncatedNormal", "Multinomial", "SampleDistorted", "CandidateSampler")
+DRAWS = (
+    *("Random", "TruncatedNormal", "Multinomial", "SampleDistorted", "CandidateSampler"),
+    "Shuffle",
+)
 """In names of operations that draw at random, those that are given their seed too."""
 
 CALLS = {"If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall", "While", "Case"}
@@ -132,11 +135,12 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
     wrappers = node._functions()
     functions = [wrapper.function for wrapper in wrappers]
     operations = [op for function in functions for op in function.graph.get_operations()]
-    types = {operation.type for operation in operations}
-    if any(each.endswith("Dataset") or each in CALLS for each in types):
+    nodes = [operation.node_def for operation in operations]
+    if any(each.op.endswith("Dataset") or each.op in CALLS for each in nodes):
         # What it does is done in functions further in: in those of a dataset that it runs for
         # each element, or of a branch.
-        types |= {each for function in functions for each in _types_further_in(function)}
+        nodes += [each for function in functions for each in _further_in(function)]
+    types = {node.op for node in nodes}
     python = bool(types & PYTHON)
     # Without the private `_func` advice names no line of the user's program, and what Python code
     # draws at random is not known.
@@ -157,6 +161,8 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,
         made_by=made_by_keras(written) if wrappers else "",
+        draws_alike=_draw_alike(nodes),
+        variables=_variables(types),
     )
 
 
@@ -187,6 +193,19 @@ def _name(function: Any) -> str:
     return "" if found is None or found["name"].startswith(_NAMELESS) else found["name"]
 
 
-def _types_further_in(function: Any) -> set[str]:
+def _further_in(function: Any) -> list[Any]:
     library = function.graph.as_graph_def().library
-    return {node.op for each in library.function for node in each.node_def}
+    return [node for each in library.function for node in each.node_def]
+
+
+def _draw_alike(nodes: list[Any]) -> bool:
+    """Two of them draw by the same seed, and so the same numbers."""
+    seeds = [(node.attr["seed"].i, node.attr["seed2"].i) for node in nodes if "seed2" in node.attr]
+    given = [each for each in seeds if each != (0, 0)]
+    return len({*given}) < len(given)
+
+
+def _variables(types: set[str]) -> str:
+    if any(each.startswith("Assign") for each in types):
+        return "written"
+    return "read" if "ReadVariableOp" in types else ""

@@ -59,6 +59,9 @@ def _of_torch(loader: Any) -> dict[str, Any]:
         "ahead": loader.prefetch_factor,
         "persistent": bool(loader.persistent_workers),
         "pinned": bool(loader.pin_memory),
+        "iterates": any(
+            each.__name__ == "IterableDataset" for each in type(loader.dataset).__mro__
+        ),
     }
 
 

@@ -14,7 +14,7 @@ class Loader:
     `kind` is Grain's or torch's class, without what they put in front of it. `ahead` is how many
     batches each of its worker processes prepares ahead; `read_threads` how many threads read
     examples in each process (Grain); `persistent` workers live from epoch to epoch, and batches are
-    `pinned` in memory that a GPU can read (torch).
+    `pinned` in memory that a GPU can read (torch), whose `IterableDataset` a loader `iterates`.
     """
 
     kind: str = needed(text)
@@ -23,3 +23,4 @@ class Loader:
     read_threads: int | None = fact(count(0, 1e6))
     persistent: bool | None = fact(flag)
     pinned: bool | None = fact(flag)
+    iterates: bool = fact(flag, default=False)

@@ -77,6 +77,8 @@ class WrittenStage:
     works on `one_at_a_time`, as decoding does. `elements` is how many the stage is given, `buffer`
     how many a shuffle holds; None if unknown. `source` is where the function stands, `made_by` the
     function of Keras's that has made the stage, such as `keras.utils.text_dataset_from_directory`.
+    With `draws_alike` several draws in it get the same numbers, as for an image and its mask;
+    `variables` are `written` in it, `read` or, with "", neither.
     """
 
     kind: str = needed(text)
@@ -91,6 +93,13 @@ class WrittenStage:
     source: SourceLine | None = fact(record(SourceLine))
     buffer: int | None = fact(count())
     made_by: str = fact(text, "")
+    draws_alike: bool = fact(flag, default=False)
+    variables: str = fact(text, "")
+
+    @property
+    def differs(self) -> bool:
+        """What it makes of an element is another thing in each pass."""
+        return self.random or self.variables == "written"
 
     @property
     def is_reader(self) -> bool:

@@ -89,6 +89,7 @@ def test_a_map_behind_a_shuffle_is_cached_before_it():
         [{"kind": "random"}, DECODE, BATCH],
         [SLICES, {"kind": "cache"}, DECODE, BATCH],
         [SLICES, DECODE, {"kind": "take"}, BATCH],  # what is not read to its end stays empty
+        [SLICES, DECODE | {"variables": "written"}, BATCH],
     ],
 )
 def test_what_differs_from_pass_to_pass_is_not_cached(chain):
@@ -170,6 +171,13 @@ def test_a_generator_s_stream_that_may_have_no_end_is_not_kept():
 def test_an_endless_stream_whose_length_is_not_known_is_not_kept():
     unknown = [SLICES, {"kind": "repeat"}, DECODE, BATCH]
     assert cached(unknown, ENDLESSLY, epochs=5, epoch_steps=100) is None
+
+
+def test_of_a_variable_in_what_is_kept_it_is_said_that_it_stays():
+    stages = [stage("TensorSlice", 1.0), stage("Map", 4.0, bytes_per_batch=MIB)]
+    for variables, told in (("read", True), ("", False)):
+        advice = cached([SLICES, DECODE | {"variables": variables}, BATCH], stages)
+        assert ("A variable in it would stay" in advice.reason) == told
 
 
 def windows(*tail: dict[str, Any]) -> list[list[dict[str, Any]]]:

@@ -53,9 +53,18 @@ def test_the_dearest_callback_is_told_to_work_every_20_steps():
     assert "def on_train_batch_end(self, batch, logs=None):" in advice.action
 
 
-def test_of_a_hook_before_each_step_it_is_said_that_a_schedule_is_to_stay():
-    told = [amortized(**{f"Mine__on_train_batch_{when}": 3.0}).reason for when in ("begin", "end")]
-    assert ["leave it as it is" in reason for reason in told] == [True, False]
+@pytest.mark.parametrize(
+    ("owner", "words"),
+    [
+        ("Mine__on_train_batch_begin", "as a schedule of the learning rate does, leave it"),
+        ("Mine__on_train_batch_end", "as an average of weights, leave it"),
+        ("ModelCheckpoint__on_train_batch_end", ""),
+    ],
+)
+def test_of_a_hook_that_training_may_need_it_is_said_that_it_is_to_stay(owner, words):
+    reason = amortized(**{owner: 3.0}).reason
+    assert words in reason
+    assert ("leave it as it is" in reason) == bool(words)
 
 
 def test_uneven_work_in_every_call_is_not_taken_for_rarer_work():

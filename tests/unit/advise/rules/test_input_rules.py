@@ -169,7 +169,8 @@ def test_preparation_repeated_in_each_epoch_is_told_to_be_cached():
     # batch is waited for.
     first = FIRST_BATCH_MS / 100
     assert_predicts(advice, 3 + first + 0.04 * 7, 2.3 + first + 0.02 * 7, 1.8 + first)
-    assert advice.evidence == {"saved_ms": 7.0, "epochs": 5, "size_mib": 100.0}
+    kept = {"saved_ms": 7.0, "epochs": 5, "size_mib": 100.0}
+    assert advice.evidence == kept | {"stages": ["TensorSlice (1)", "Map (2)"]}
 
 
 def test_what_is_counted_of_the_first_epoch_is_not_saved_by_a_cache():
@@ -221,6 +222,22 @@ def test_what_is_not_repeated_or_does_not_fit_is_not_cached(changed):
 )
 def test_without_a_map_of_known_size_before_a_cache_nothing_is_said(stages):
     assert cached(stages=stages) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "advised"),
+    [
+        ({}, True),
+        ({"draws_alike": True, "random": True}, False),
+        ({"variables": "written"}, False),
+        ({"variables": "read"}, True),
+    ],
+)
+def test_a_map_whose_calls_must_not_overlap_stays_one_after_the_other(written, advised):
+    chain = [{"kind": "tensor_slice"}, {"kind": "map", "function": "augment", **written}]
+    known = {"dataset": {"chains": [[*chain, {"kind": "batch"}]]}}
+    found = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, context=known)
+    assert (parallel_map(found) is not None) is advised
 
 
 # -- batch-before-map --------------------------------------------------------------------
@@ -505,7 +522,7 @@ def test_where_no_files_are_read_datasets_are_told_to_run_beside_each_other(read
     flat_map = {"kind": "flat_map", "function": "augment", "reads_files": reads_files}
     chain = [{"kind": "from_tensor_slices"}, flat_map, {"kind": "batch"}]
     advice = interleaved("FlatMap", context={"dataset": {"chains": [chain]}})
-    assert ("list_files" in advice.action) is reads_files
+    assert ("# files: those that are read now" in advice.action) is reads_files
     assert ("dataset = dataset.interleave(augment, " in advice.action) is not reads_files
     assert ("file after" in advice.reason) is reads_files
 

@@ -76,6 +76,12 @@ def test_workers_that_are_to_live_on_are_advised_only_where_they_do_not(persiste
     assert "that 2 processes make" in advice.reason
 
 
+def test_workers_of_a_dataset_that_iterates_are_told_to_take_their_parts():
+    for iterates in (True, False):
+        action = advised("DataLoader", PLAIN | {"iterates": iterates}).action
+        assert ("get_worker_info" in action) == iterates
+
+
 def test_its_dataset_is_named_with_its_line():
     source = {"file": "train.py", "line": 31, "name": "Photos"}
     advice = advised("DataLoader", PLAIN, context={"input_source": source})
@@ -105,7 +111,8 @@ def test_grain_that_reads_with_no_threads_is_one_thread():
 
 def test_processes_that_are_there_are_replaced_by_more():
     advice = advised("Grain", grain(workers=2, read_threads=16), context={"epochs": 2})
-    assert "  # in place of the present mp_prefetch\n# repeat() before" in advice.action
+    assert "  # in place of the present mp_prefetch\n# " in advice.action
+    assert "\n# repeat() before" in advice.action
     compile(advice.action, "action", "exec")
 
 

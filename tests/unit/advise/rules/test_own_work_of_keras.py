@@ -104,7 +104,7 @@ def test_the_end_of_the_one_iterator_may_be_waited_for_a_minute_at_most(steps, a
         short_epochs(iterators=0.9),
         short_epochs(iterators=6.0, input_kind="generator"),
         short_epochs(iterators=6.0, input_kind="PyDataset"),
-        short_epochs(iterators=6.0, dataset={"chains": [[{"kind": "repeat"}]]}),
+        short_epochs(iterators=6.0, dataset={"chains": [[{"kind": "repeat"}]]}, ends_by_steps=True),
         short_epochs(iterators=6.0, epoch_steps=None),
         short_epochs(iterators=6.0, driver="loop"),
     ],
@@ -114,10 +114,13 @@ def test_where_there_is_one_or_nobody_can_make_one_nothing_is_said(found):
     assert one_iterator(found) is None
 
 
-@pytest.mark.parametrize(("kind", "followed"), [("repeat", True), ("batch", False)])
-def test_a_repeat_shows_that_it_was_followed(kind, followed):
+@pytest.mark.parametrize(
+    ("kind", "by_steps", "followed"),
+    [("repeat", True, True), ("repeat", False, False), ("batch", True, False)],
+)
+def test_a_repeat_without_an_end_shows_that_it_was_followed(kind, by_steps, followed):
     advice = one_iterator(short_epochs(iterators=6.0))
-    later = short_epochs(dataset={"chains": [[{"kind": kind}]]}).facts
+    later = short_epochs(dataset={"chains": [[{"kind": kind}]]}, ends_by_steps=by_steps).facts
     assert known_of("one-iterator").followed(later, advice) is followed
 
 
@@ -241,7 +244,7 @@ def test_what_few_epochs_had_or_what_jax_compiles_meanwhile_is_no_reason(told):
     ("kind", "words"),
     [
         ("arrays", "flat_map(a_pass).map(rows_at)\ndataset = dataset.repeat()"),
-        ("PyDataset", "super().__getitem__(index % super().__len__())\nmodel.fit(Longer("),
+        ("PyDataset", "return self.inner[index % self.inner.num_batches]\n"),
     ],
 )
 def test_other_data_than_a_dataset_have_code_of_their_own(kind, words):
@@ -255,8 +258,12 @@ def test_passes_of_a_generator_are_joined_by_nobody():
 
 
 def test_a_dataset_that_repeats_already_only_gets_longer_epochs():
-    chain = [{"kind": "batch"}, {"kind": "repeat"}]
-    assert longer(input_kind="tf.data", dataset={"chains": [chain]}).action == LONGER
+    dataset = {"chains": [[{"kind": "batch"}, {"kind": "repeat"}]]}
+    repeats = longer(input_kind="tf.data", dataset=dataset, ends_by_steps=True)
+    assert repeats.action == LONGER
+    # As repeat(2) does, and what Keras's functions repeat inside.
+    ends = longer(input_kind="tf.data", dataset=dataset)
+    assert ends.action == f"dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n{LONGER}"
 
 
 @pytest.mark.parametrize(("steps", "followed"), [(150, True), (3, False), (None, None)])
