@@ -6,6 +6,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.figures import counted
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
+from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.source_line import SourceLine
 
@@ -109,9 +110,10 @@ _BATCHES = {
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
-    whole = whole or not facts.input.rows_differ
+    # JAX tells it of the batches that came.
+    whole = whole or not (facts.input.rows_differ or on_jax(facts))
     padding = ", ..." if method == "padded_batch" else ""
-    dataset = f"dataset = dataset.{method}({{}}{', drop_remainder=True' if whole else ''}{padding})"
+    dataset = f"dataset = dataset.{method}({{}}{padding}{', drop_remainder=True' if whole else ''})"
     if isinstance(rows, int) and facts.given_to_each_replica:
         rows, dataset = rows // facts.settings.replicas, f"{dataset}  # of each replica"
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)

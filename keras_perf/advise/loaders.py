@@ -5,10 +5,9 @@ from __future__ import annotations
 from keras_perf.records.run.input.loader import Loader
 from keras_perf.records.run.run_facts import RunFacts
 
-SLICES = (
-    "\n# each process makes batches of a slice of its own: batch() before to_iter_dataset() keeps\n"
-    "# them as they are"
-)
+SLICES = "\n# each process makes batches of a slice of its own"
+
+AS_THEY_ARE = ": batch() before to_iter_dataset()\n# keeps them as they are"
 
 PARTS = (
     "\n# each worker runs the whole __iter__: let it take its part, by\n"
@@ -35,7 +34,8 @@ def with_processes(facts: RunFacts, workers: int) -> str:
     dataset = "dataset"
     if loader is None or loader.kind == "MapDataset":
         dataset = "dataset.to_iter_dataset()"
-    slices = SLICES if loader is not None and loader.kind == "IterDataset" else ""
+    of_iterator = loader is not None and loader.kind == "IterDataset"
+    slices = SLICES + AS_THEY_ARE if of_iterator else ""
     place = "  # in place of the present mp_prefetch" if loader and loader.workers else ""
     return (
         f"options = grain.MultiprocessingOptions(num_workers={workers})\n"

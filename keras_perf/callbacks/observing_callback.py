@@ -11,6 +11,7 @@ from typing import Any
 import keras
 
 from keras_perf.backends.chosen import chosen_backend
+from keras_perf.files.any_path import absolute
 from keras_perf.observation.failure_line import harmless, warn_of
 from keras_perf.observation.listener import Listener
 from keras_perf.observation.observation import Observation
@@ -42,7 +43,7 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
         chosen_backend()
-        self.log_dir = writable_log_dir(log_dir)
+        self.log_dir, self._given = writable_log_dir(log_dir), os.fspath(log_dir)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy is made of."""
@@ -51,6 +52,11 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
         copied.__dict__ |= self.__dict__ | {"observation": None, "params": None, "_model": None}
         copied._forget()
         return copied.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy on another machine writes below where it is made."""
+        self.__dict__ |= state
+        self.log_dir = absolute(self._given)
 
     def _forget(self) -> None:
         """Sets all that belongs to one training as it is before any."""

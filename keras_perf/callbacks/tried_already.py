@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_perf.observation.of_fit.fit import FitObservation
+from keras_perf.records.reasons.why_not_tried import EndedBy
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
 
 Tried = tuple[tuple[Any, ...], AdviceTrials]
@@ -50,6 +51,6 @@ def tried_already(model: keras.Model, what: tuple[Any, ...]) -> AdviceTrials | N
 
 
 def has_tried(model: keras.Model, what: tuple[Any, ...], trials: AdviceTrials) -> None:
-    """That came of it; what was not measured to its end is tried again."""
-    if trials.step_ms and not trials.stopped:
+    """That came of it; after an interrupt it is tried again."""
+    if trials.stopped != EndedBy.INTERRUPT.of():
         _NEWEST[model] = what, trials

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from keras_perf.callbacks.perf_callbacks import perf_callbacks
 from keras_perf.cli.digits import Choices, train, write_images
-from keras_perf.files.any_path import AnyPath
+from keras_perf.files.any_path import AnyPath, from_here
 from keras_perf.records.text.visible import visible
 from keras_perf.report.compared.comparison import Comparison, compare
 from keras_perf.report.diagnosis import Diagnosis, diagnose, diagnosis_of
@@ -54,7 +54,7 @@ def run(log_dir: AnyPath, console: Console) -> Comparison:
         accuracy.append(_train("as recommended", paths, choices, after, log, console))
     comparison = compare(before, after)
     _say(console, f"\n{_summary(comparison, accuracy)}")
-    _say(console, f"See it: tensorboard --logdir {visible(shlex.quote(str(log_dir)))}")
+    _say(console, f"See it: tensorboard --logdir {visible(shlex.quote(from_here(str(log_dir))))}")
     _say(console, "The Performance tab needs no network; the charts of the Profile tab do.")
     return comparison
 

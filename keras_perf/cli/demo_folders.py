@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def make_room(log_dir: AnyPath) -> None:
         ValueError: in another directory one of the two holds files already.
     """
     for folder in (log_dir / "before", log_dir / "after"):
-        if log_dir == Path(OWN):
+        if Path(os.path.abspath(log_dir)) == Path(os.path.abspath(OWN)):
             shutil.rmtree(folder, ignore_errors=True)
         elif any(names for _, names in folders_below(folder, lambda error: None)):
             raise ValueError(

@@ -30,8 +30,19 @@ def from_here(path: str) -> str:
     """It as seen from the working directory, if it lies below that."""
     if is_remote(path):
         return path
-    below = os.path.relpath(path)
+    try:
+        below = os.path.relpath(path)
+    except (OSError, ValueError):
+        # Windows has it on another drive, or the working directory is gone.
+        return path
     return path if below.startswith(os.pardir) else below
+
+
+def absolute(path: str) -> str:
+    """It wherever the program goes; `..` behind a link stays what it is."""
+    if is_remote(path):
+        return path
+    return os.path.join(os.getcwd(), path) if os.pardir in path else os.path.abspath(path)
 
 
 def names_in(folder: AnyPath) -> list[str]:

@@ -26,5 +26,6 @@ def log_dirs(logdir: str | None, flags: Any) -> dict[str, str]:
         if not colon or each.startswith("/") or _ADDRESS.match(each):
             name = path = each
         # TensorBoard takes several directories with one name.
-        found[path if name in found else name] = os.path.expanduser(path)
+        if path:
+            found[path if name in found else name] = os.path.expanduser(path)
     return found

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from keras_perf.analyse.training import trainings
 from keras_perf.files.any_path import AnyPath, any_path, size_and_time
-from keras_perf.files.remote_path import RemotePath
+from keras_perf.files.remote_path import NoPathError, is_remote
 from keras_perf.read.event_files import NoRunError, run_files
 from keras_perf.read.file_content import ReadFiles
 from keras_perf.read.left_out import once_each
@@ -64,7 +64,7 @@ class ShownRuns:
 
     def __init__(self, log_dirs: Mapping[str, str]) -> None:
         self._log_dirs = log_dirs
-        remote = any(isinstance(any_path(each), RemotePath) for each in log_dirs.values())
+        remote = any(is_remote(each) for each in log_dirs.values())
         self._fresh_s = REMOTE_FRESH_S if remote else FRESH_S
         self._listing, self._reading = Lock(), Lock()
         self._listed: tuple[ShownRun, ...] = ()
@@ -183,7 +183,7 @@ def _runs_below(group: str, log_dir: str) -> list[ShownRun]:
     """In the order in which they were trained."""
     try:
         files = run_files(log_dir)
-    except NoRunError:
+    except (NoRunError, NoPathError):
         return []
     trainings: dict[str, list[AnyPath]] = {}
     for run, paths in files.items():

@@ -10,6 +10,7 @@ import stat
 from functools import cache
 from pathlib import Path
 
+from keras_perf.files.any_path import absolute
 from keras_perf.files.remote_path import RemotePath, is_remote, require_whole
 from keras_perf.records.run_names import RUN
 
@@ -45,7 +46,7 @@ def writable_log_dir(log_dir: str | os.PathLike[str]) -> str:
         _make_remote(path)
         return path
     try:
-        path = os.path.abspath(require_whole(path))
+        path = absolute(require_whole(path))
         probe = _existing(Path(path) / RUN) / _probe_name()
         probe.touch()
         probe.unlink(missing_ok=True)

@@ -127,7 +127,8 @@ def test_what_only_the_chief_does_between_calls_is_no_exchange_of_the_others(loo
     chief, other = by_worker(looked, "a_chief_that_saves")
     assert chief["steps"] == other["steps"] == 17
     assert chief["interrupted"] == other["interrupted"] == 3
-    assert 0 < other["own_s"] < chief["slept_s"] < 2 * other["interrupted_s"]
+    assert other["own_s"] > 0
+    assert chief["slept_s"] < 2 * other["interrupted_s"]
 
 
 @pytest.mark.parametrize("looked", [of_kind("multi-worker")], indirect=True)

@@ -311,6 +311,7 @@ def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, known, 
                 train(monitor, iter(data))
             assert monitor.observation.step == 43 * number
     assert sum(e.steps for e in told) == 3 * 43
+    assert all(e.end_ns > e.begin_ns for e in told)
     facts = kp.diagnose(tmp_path).summary.facts
     assert (facts.length.last_step, facts.outside.epoch_gaps) == (3 * 43, 3)
     assert facts.length.loop_pass_steps == 43

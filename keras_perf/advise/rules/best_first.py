@@ -33,7 +33,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     as long as each other, neither buys anything alone, and both together do.
     """
     advised = [advice for rule in RULES if (advice := rule(situation)) is not None]
-    found = _once_of_each_map(_once_of_each_hook(as_tried(situation, advised)))
+    found = _once_of_each_hook(as_tried(situation, advised))
     chosen = sorted(
         (advice for advice in found if _pays(advice, situation.model)),
         key=lambda advice: advice.change(situation.model, 0.0).whole_ms,
@@ -63,7 +63,8 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
             model = changed
             chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
-    ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in chosen])
+    told = _once_of_each_map(chosen)
+    ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in told])
     return tuple(naming_refills(situation.summary, ordered))
 
 
@@ -80,15 +81,13 @@ def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation
 
 def _once_of_each_map(advised: Sequence[Recommendation]) -> list[Recommendation]:
     """What a cache in front of the shuffle keeps is not to be called behind it, with batches."""
-    kept = [
-        each for each in advised if each.id == "cache" and each.predicted_speedup >= WORTH_SAYING
-    ]
-    stages = {stage for each in kept for stage in each.evidence.get("stages", ())}
-    return [
-        each
-        for each in advised
-        if each.id != "batch-before-map" or each.evidence.get("stage") not in stages
-    ]
+    caches = [each for each in advised if each.id == "cache"]
+    kept = {stage for each in caches for stage in each.evidence.get("stages", ())}
+
+    def is_kept(each: Recommendation) -> bool:
+        return each.id == "batch-before-map" and each.evidence.get("stage") in kept
+
+    return [each for each in advised if each.tried or not is_kept(each)]
 
 
 def _gone(advice: Recommendation) -> float:

@@ -47,7 +47,7 @@ WITHOUT_A_LAYER = (
 
 TRACED_ONCE = (
     "# Python in train_step then runs once, when it is traced: what it draws or decides, as by\n"
-    "# np.random, stays so; keras.random and keras.ops do it in each step"
+    "# np.random, stays so; keras.random with a SeedGenerator of the model's draws in each step"
 )
 
 LEFT_UNKNOWN = 0.25

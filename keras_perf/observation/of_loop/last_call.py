@@ -45,6 +45,8 @@ class LastCall:
         if missing < plan.steps and not marked:
             loop.returned(plan, unseen=True)
             marked = True
+        if missing < plan.steps:
+            loop.timeline.ready(loop.now())
         self._leave_out(missing if marked else 0)
         self._found_none = out_of_data
         if out_of_data:

@@ -55,6 +55,10 @@ class WhyNotTried(Words):
         "the dataset does not say how many rows a batch has: sweep_batch_size tries other sizes"
     )
     NO_BFLOAT16 = "this processor has no instructions for bfloat16, and would convert at each layer"
+    SCALES_ON_ONE = (
+        "this GPU computes in float16, whose loss is scaled, and of several replicas Keras looks "
+        "for an overflow in the first one's gradients only"
+    )
     OTHER_POLICY = "the model's policy is {policy}: only float32 and the mixed ones are tried"
     FROZEN_ALREADY = (
         "objects are frozen already, and which of them could not be put back after a trial"

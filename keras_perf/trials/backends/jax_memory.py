@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import jax
@@ -19,13 +20,13 @@ def training_memory(limit_mib: float | None) -> TrainingMemory:
 
 def gpu_capability() -> tuple[int, ...] | None:
     """As JAX tells it of the first GPU."""
-    gpu = _first_gpu()
-    if gpu is None:
-        return None
-    return tuple(int(part) for part in str(gpu.compute_capability).split("."))
+    with contextlib.suppress(AttributeError, ValueError):
+        # AMD's are names.
+        return tuple(int(part) for part in str(_first_gpu().compute_capability).split("."))
+    return None
 
 
-def _first_gpu() -> Any | None:
+def _first_gpu() -> Any:
     return next((each for each in jax.local_devices() if each.platform == "gpu"), None)
 
 

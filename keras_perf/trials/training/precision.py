@@ -40,6 +40,8 @@ def other_policy(model: keras.Model) -> str | None:
 def why_no_other_policy(model: keras.Model) -> str:
     """Why there is none to try."""
     present = model.dtype_policy.name
+    if present == FULL and training_backend().on_gpu():
+        return WhyNotTried.SCALES_ON_ONE.of()
     if present == FULL:
         return WhyNotTried.NO_BFLOAT16.of()
     return WhyNotTried.OTHER_POLICY.of(policy=present)

@@ -344,8 +344,11 @@ def test_a_model_whose_train_function_is_a_property_is_not_observed_and_that_is_
 
     network = Odd([keras.layers.Input((8,)), keras.layers.Dense(1)])
     network.compile("sgd", "mse")
-    train([kp.StepGapDetector(tmp_path)], network=network, epochs=1)
-    assert any("train_function must be an attribute of the model" in line for line in said())
+    recommender = kp.StepsPerExecutionRecommender(tmp_path)
+    train([kp.StepGapDetector(tmp_path), recommender], network=network, epochs=1)
+    words = "train_function must be an attribute of the model"
+    assert [words in line for line in said()].count(True) == 1
+    assert words in recommender.recommendation.reason
 
 
 def test_a_prediction_with_the_same_list_reaches_its_callbacks(tmp_path):

@@ -1,6 +1,7 @@
 """Precision is tried in both directions, on a copy: on a GPU, and on processors that have it."""
 
 import time
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -11,8 +12,12 @@ import keras_perf as kp
 from keras_perf.observers import cpu_formats
 from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.trials.measuring import side_by_side
-from keras_perf.trials.training import budget, changes, running
-from keras_perf.trials.training.precision import in_precision, other_policy
+from keras_perf.trials.training import budget, changes, precision, running
+from keras_perf.trials.training.precision import (
+    in_precision,
+    other_policy,
+    why_no_other_policy,
+)
 
 WIDTH, ROWS = 256, 64
 CLEARLY = 1.5
@@ -78,6 +83,27 @@ def test_a_system_that_tells_nothing_is_not_known(monkeypatch, tmp_path):
 def test_both_directions_are_tried_on_a_cpu(monkeypatch, tmp_path, present, flags, other):
     cpu_with(monkeypatch, tmp_path, flags)
     assert other_policy(model(present, width=8)) == other
+
+
+@pytest.mark.parametrize(
+    ("capability", "replicas", "other"),
+    [
+        ((9, 0), 1, "mixed_bfloat16"),
+        ((8, 0), 2, "mixed_bfloat16"),
+        ((7, 5), 1, "mixed_float16"),
+        ((7, 5), 2, None),
+        (None, 1, "mixed_bfloat16"),
+    ],
+)
+def test_on_a_gpu_what_it_computes_in_is_tried(monkeypatch, capability, replicas, other):
+    strategy = object() if replicas > 1 else None
+    told = {"on_gpu": True, "gpu_capability": capability, "strategy": strategy}
+    backend = SimpleNamespace(**{name: lambda *_, it=it: it for name, it in told.items()})
+    monkeypatch.setattr(precision, "training_backend", lambda: backend)
+    one = model("float32", width=8)
+    assert other_policy(one) == other
+    if other is None:
+        assert "several replicas" in why_no_other_policy(one)
 
 
 @pytest.mark.usefixtures("only_precision")

@@ -40,6 +40,7 @@ from keras_perf.trials.training import (
 )
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.tried_advice import TriedAdvice
+from keras_perf.trials.try_advice import _own
 from keras_perf.trials.trying import tried_advice
 
 FEATURES = 8
@@ -981,3 +982,14 @@ def test_wrong_arguments_are_refused_in_a_line():
         kp.try_advice(dense(), data.map(lambda x, y: (x * strength, y)))
     with pytest.raises(ValueError, match="must not keep a cache in a file"):
         kp.try_advice(dense(), data.cache("/nowhere/kept"))
+
+
+@pytest.mark.parametrize("callbacks", [None, [3], keras.callbacks.Callback()])
+def test_what_is_no_list_of_callbacks_is_refused(callbacks):
+    with pytest.raises(TypeError, match=r"callbacks must be a list of keras\.callbacks"):
+        kp.try_advice(dense(), rows().batch(8), callbacks=callbacks)
+
+
+def test_callbacks_of_ours_are_left_out(tmp_path):
+    other = keras.callbacks.History()
+    assert _own([kp.StepGapDetector(tmp_path), other]) == (other,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -11,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_perf.advise.gains.prediction_bounds import uncertainty, widened
-from keras_perf.advise.recommendation import cost_ms
+from keras_perf.advise.recommendation import Recommendation, cost_ms
 from keras_perf.advise.rules.all_rules import RULES
-from keras_perf.advise.rules.best_first import WORTH_SAYING, combined_speedup, recommendations
+from keras_perf.advise.rules.best_first import (
+    WORTH_SAYING,
+    _once_of_each_map,
+    combined_speedup,
+    recommendations,
+)
 from keras_perf.advise.rules.input.handing_over import HANDED_OVER_MS
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
@@ -255,6 +261,23 @@ def test_together_they_are_told_of_the_step_and_of_the_whole_training():
     # Fewer batches of it may be worth nothing, if a validation's length is not what takes time.
     of_all = 20 / (expected + 2.0), 20 / (low + 10.0), 20 / (high + 1.6)
     assert combined_speedup(found, advice, "whole") == pytest.approx(widened(of_all, by))
+
+
+@pytest.mark.parametrize(("kept", "left"), [(True, []), (False, ["batch-before-map"])])
+def test_what_a_cache_keeps_is_not_to_be_called_with_batches(kept, left):
+    def advice(name, **evidence):
+        return Recommendation(name, "", "", "", 2.0, 1.0, 3.0, evidence)
+
+    cache = advice("cache", stages=["Map (2)"] if kept else ["Map (3)"])
+    found = _once_of_each_map([advice("batch-before-map", stage="Map (2)"), cache])
+    assert [each.id for each in found] == [*left, "cache"]
+
+
+def test_advice_can_be_pickled_and_compared():
+    [first, *_] = recommendations(situation(compute=4.0, callbacks=6.0, owners={"Mine.on_x": 6.0}))
+    copied = pickle.loads(pickle.dumps(first))
+    assert copied == first
+    assert summary(compute=1.0) == summary(compute=1.0)
 
 
 def test_without_anything_between_epochs_the_whole_training_is_its_steps():

@@ -13,6 +13,7 @@ from keras_perf.cli import demo
 from keras_perf.cli.demo_folders import OWN, make_room
 from keras_perf.cli.main import main
 from keras_perf.files.any_path import any_path
+from keras_perf.write.writable_log_dir import writable_log_dir
 
 
 def a_run(log_dir, name):
@@ -38,7 +39,7 @@ def test_the_runs_of_an_earlier_demo_make_room(log_dir, tmp_path, monkeypatch):
     others = a_run(OWN, "mine")
     for name in ("before", "after"):
         a_run(OWN, name)
-    make_room(any_path(log_dir))
+    make_room(any_path(writable_log_dir(log_dir)))
     assert [path.name for path in Path(OWN).iterdir()] == ["mine"]
     assert others.exists()
 

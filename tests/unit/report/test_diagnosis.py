@@ -106,7 +106,8 @@ Callbacks: 4 ms of each step; without, training would be 1.67× as fast; a step 
 a step 1.82× (1.40–2.45) as fast, predicted
 
 Mine.on_train_batch_end takes 4 ms of every step of 10 ms; done every 20 steps, it takes 0.2 ms. \
-If training uses what it makes, as an average of weights, leave it as it is. Computing, which then no longer follows a long pause, is expected to take 0.715 ms less.
+If training uses what it makes, as an average of weights, leave it as it is. \
+Computing, which then no longer follows a long pause, is expected to take 0.715 ms less.
 
 ```python
 class Mine(keras.callbacks.Callback):

@@ -138,6 +138,8 @@ def _code(situation: Situation, steps: int, epochs: int) -> str | None:
     """The same batches in fewer epochs; None for data of a kind whose passes nobody can join."""
     facts = situation.facts
     fit = f"model.fit(dataset, ..., steps_per_epoch={steps}, epochs={epochs})"
+    if facts.input.input_kind == "PyDataset" and facts.length.ends_by_steps:
+        return None
     if facts.input.input_kind == "PyDataset":
         return (
             "# passes through the data in one epoch: fit shuffles the batches of all of them, but\n"
@@ -150,6 +152,8 @@ def _code(situation: Situation, steps: int, epochs: int) -> str | None:
             f"        return {steps}\n"
             "    def __getitem__(self, index):\n"
             "        return self.inner[index % self.inner.num_batches]\n"
+            "    def on_epoch_begin(self):\n"
+            "        self.inner.on_epoch_begin()\n"
             "    def on_epoch_end(self):\n"
             "        self.inner.on_epoch_end()\n"
             f"model.fit(Longer(dataset), ..., epochs={epochs})  # with its workers=..."

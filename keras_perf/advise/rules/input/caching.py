@@ -16,6 +16,7 @@ from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.records.figures import in_mib, in_ms
+from keras_perf.records.run.input.pipeline import WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
 
 FIRST_BATCH_MS = 3.0
@@ -78,7 +79,7 @@ def cache(situation: Situation) -> Recommendation | None:
         )
     elif not facts.input.chains:
         python = " What a map draws at random would be the same in every pass."
-    if any(stage.variables for stage in facts.input.written):
+    if any(stage.variables for stage in _kept(place, facts)):
         python += " A variable in it would stay as it is in the first pass."
     return predicted(
         model,
@@ -94,6 +95,12 @@ def cache(situation: Situation) -> Recommendation | None:
         | {"stages": list(place.saved)}
         | ({"again": True} if place.again else {}),
     )
+
+
+def _kept(place: Place, facts: RunFacts) -> tuple[WrittenStage, ...]:
+    """Stages whose work is saved, as they are written; all where it is not known which."""
+    written = facts.input.written
+    return written[: written.index(place.written) + 1] if place.written in written else written
 
 
 def _action(place: Place, facts: RunFacts) -> str:

@@ -118,7 +118,7 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     stage = max(candidates, key=lambda name: candidates[name])
     written = written_as(stage, situation.facts)
     # However many threads there are, one at a time runs Python code.
-    if situation.interpreter_ms or _in_turn(written) or not may_wait(situation, stage):
+    if situation.interpreter_ms or _in_turn(written, situation) or not may_wait(situation, stage):
         return None
 
     def change(model: StepModel, optimism: float) -> StepModel:
@@ -147,11 +147,17 @@ def parallel_map(situation: Situation) -> Recommendation | None:
     )
 
 
-def _in_turn(written: WrittenStage | None) -> bool:
-    """Its calls must not overlap: they draw the same numbers in turn, or write a variable."""
+def _in_turn(written: WrittenStage | None, situation: Situation) -> bool:
+    """Its calls must not overlap: they draw the same numbers in turn, or write a variable.
+
+    Of images and masks that are mapped apart, and then zipped, nobody knows whether they do.
+    """
     if written is None:
         return False
-    return written.draws_alike or (written.variables == "written" and not written.random)
+    paired = any(stage.kind == "zip" for stage in situation.facts.input.written)
+    if written.random:
+        return written.draws_alike or (written.stateful and paired)
+    return written.variables == "written"
 
 
 def _to_know(written: WrittenStage | None) -> str:

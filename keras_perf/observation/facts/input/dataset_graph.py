@@ -135,12 +135,14 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
     wrappers = node._functions()
     functions = [wrapper.function for wrapper in wrappers]
     operations = [op for function in functions for op in function.graph.get_operations()]
-    nodes = [operation.node_def for operation in operations]
-    if any(each.op.endswith("Dataset") or each.op in CALLS for each in nodes):
+    types = {operation.type for operation in operations}
+    seeds = [_seeds(operation) for operation in operations]
+    if any(each.endswith("Dataset") or each in CALLS for each in types):
         # What it does is done in functions further in: in those of a dataset that it runs for
         # each element, or of a branch.
-        nodes += [each for function in functions for each in _further_in(function)]
-    types = {node.op for node in nodes}
+        further = [node for function in functions for node in _further_in(function)]
+        types |= {node.op for node in further}
+        seeds += [(node.attr["seed"].i, node.attr["seed2"].i) for node in further]
     python = bool(types & PYTHON)
     # Without the private `_func` advice names no line of the user's program, and what Python code
     # draws at random is not known.
@@ -161,7 +163,7 @@ def _stage(node: Any, inputs: Any) -> WrittenStage:
         source=source_of(written) if wrappers else None,
         buffer=_buffer(node, elements) if kind == "Shuffle" else None,
         made_by=made_by_keras(written) if wrappers else "",
-        draws_alike=_draw_alike(nodes),
+        draws_alike=_draw_alike(seeds),
         variables=_variables(types),
     )
 
@@ -198,9 +200,15 @@ def _further_in(function: Any) -> list[Any]:
     return [node for each in library.function for node in each.node_def]
 
 
-def _draw_alike(nodes: list[Any]) -> bool:
-    """Two of them draw by the same seed, and so the same numbers."""
-    seeds = [(node.attr["seed"].i, node.attr["seed2"].i) for node in nodes if "seed2" in node.attr]
+def _seeds(operation: Any) -> tuple[int, int]:
+    """Two zeros where it has none. What else it has is not asked for: a table may be large."""
+    if all(each.name != "seed2" for each in operation.op_def.attr):
+        return 0, 0
+    return int(operation.get_attr("seed")), int(operation.get_attr("seed2"))
+
+
+def _draw_alike(seeds: list[tuple[int, int]]) -> bool:
+    """Two operations draw by the same seed, and so the same numbers."""
     given = [each for each in seeds if each != (0, 0)]
     return len({*given}) < len(given)
 

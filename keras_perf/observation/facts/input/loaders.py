@@ -59,10 +59,12 @@ def _of_torch(loader: Any) -> dict[str, Any]:
         "ahead": loader.prefetch_factor,
         "persistent": bool(loader.persistent_workers),
         "pinned": bool(loader.pin_memory),
-        "iterates": any(
-            each.__name__ == "IterableDataset" for each in type(loader.dataset).__mro__
-        ),
+        "iterates": any(map(_is_iterable, type(loader.dataset).__mro__)),
     }
+
+
+def _is_iterable(kind: type) -> bool:
+    return kind.__name__ == "IterableDataset" and kind.__module__.startswith("torch.")
 
 
 def _of_grains(loader: Any) -> dict[str, Any]:
