@@ -43,7 +43,8 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
     def __init__(self, log_dir: str | os.PathLike[str]) -> None:
         super().__init__()
         chosen_backend()
-        self.log_dir, self._given = writable_log_dir(log_dir), os.fspath(log_dir)
+        self.log_dir = writable_log_dir(log_dir)
+        self._log_dir_given = self.log_dir, os.fspath(log_dir)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy is made of."""
@@ -56,7 +57,10 @@ class ObservingCallback(keras.callbacks.Callback, Listener):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """A copy on another machine writes below where it is made."""
         self.__dict__ |= state
-        self.log_dir = absolute(self._given)
+        made, given = state.get("_log_dir_given", (None, ""))
+        if made is not None and made == self.log_dir:
+            self.log_dir = absolute(given)
+            self._log_dir_given = self.log_dir, given
 
     def _forget(self) -> None:
         """Sets all that belongs to one training as it is before any."""

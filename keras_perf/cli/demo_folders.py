@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
-from keras_perf.files.any_path import AnyPath, folders_below
+from keras_perf.files.any_path import AnyPath, absolute, folders_below
 
 OWN = "logs/demo"
 """The directory in which `before` and `after` are the demo's."""
@@ -19,7 +18,7 @@ def make_room(log_dir: AnyPath) -> None:
         ValueError: in another directory one of the two holds files already.
     """
     for folder in (log_dir / "before", log_dir / "after"):
-        if Path(os.path.abspath(log_dir)) == Path(os.path.abspath(OWN)):
+        if log_dir == Path(absolute(OWN)):
             shutil.rmtree(folder, ignore_errors=True)
         elif any(names for _, names in folders_below(folder, lambda error: None)):
             raise ValueError(

@@ -28,7 +28,7 @@ def any_path(path: str | os.PathLike[str]) -> AnyPath:
 
 def from_here(path: str) -> str:
     """It as seen from the working directory, if it lies below that."""
-    if is_remote(path):
+    if is_remote(path) or os.pardir in path:
         return path
     try:
         below = os.path.relpath(path)
@@ -40,7 +40,7 @@ def from_here(path: str) -> str:
 
 def absolute(path: str) -> str:
     """It wherever the program goes; `..` behind a link stays what it is."""
-    if is_remote(path):
+    if is_remote(path) or (os.pardir in path and os.path.isabs(path)):
         return path
     return os.path.join(os.getcwd(), path) if os.pardir in path else os.path.abspath(path)
 

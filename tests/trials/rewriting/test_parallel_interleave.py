@@ -19,7 +19,9 @@ def test_an_interleave_in_parallel_keeps_its_order(arguments, block_length):
     assert_alike(made, change, graph)
     assert "ParallelInterleaveDatasetV4" in operations(change.made(graph))
     # On one core a pool of threads comes with it.
-    assert change.code.partition("  #")[0] == "interleave(inner, num_parallel_calls=tf.data.AUTOTUNE)"
+    assert (
+        change.code.partition("  #")[0] == "interleave(inner, num_parallel_calls=tf.data.AUTOTUNE)"
+    )
 
 
 def test_an_interleave_of_shuffled_datasets_is_left_as_it_is():

@@ -39,12 +39,15 @@ def test_a_directory_stays_where_it_was_when_the_program_goes_elsewhere(tmp_path
     assert Path(callback.log_dir) == tmp_path / "logs"
     # A copy, which may be made on another machine, begins where it is made.
     assert Path(pickle.loads(pickle.dumps(callback)).log_dir) == tmp_path / "elsewhere" / "logs"
+    callback.log_dir = "another"
+    assert pickle.loads(pickle.dumps(callback)).log_dir == "another"
 
 
 def test_what_stands_behind_a_link_stays_behind_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert absolute("link/../run") == str(tmp_path / "link" / ".." / "run")
     assert absolute("./run/") == str(tmp_path / "run")
+    assert absolute("/a/../run") == from_here("/a/../run") == "/a/../run"
     assert absolute("gs://bucket/run") == "gs://bucket/run"
 
 

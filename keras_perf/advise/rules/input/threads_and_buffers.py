@@ -153,10 +153,10 @@ def _in_turn(written: WrittenStage | None, situation: Situation) -> bool:
     Of images and masks that are mapped apart, and then zipped, nobody knows whether they do.
     """
     if written is None:
-        return False
-    paired = any(stage.kind == "zip" for stage in situation.facts.input.written)
+        apart = (stage for chain in situation.facts.input.chains[1:] for stage in chain)
+        return sum(each.kind == "map" and each.random and each.stateful for each in apart) > 1
     if written.random:
-        return written.draws_alike or (written.stateful and paired)
+        return written.draws_alike
     return written.variables == "written"
 
 

@@ -240,6 +240,29 @@ def test_a_map_whose_calls_must_not_overlap_stays_one_after_the_other(written, a
     assert (parallel_map(found) is not None) is advised
 
 
+RANDOM = {"kind": "map", "function": "flip", "random": True, "stateful": True}
+PLAIN = {"kind": "map", "function": "decode"}
+
+
+@pytest.mark.parametrize(
+    ("behind", "sources", "advised"),
+    [
+        ([RANDOM], [[], []], True),
+        ([], [[RANDOM], []], True),
+        ([], [[RANDOM], [PLAIN]], True),
+        ([], [[RANDOM], [RANDOM]], False),
+    ],
+)
+def test_images_and_masks_that_are_drawn_for_apart_stay_one_after_the_other(
+    behind, sources, advised
+):
+    together = [{"kind": "zip"}, *behind, {"kind": "batch"}]
+    chains = [together, *([{"kind": "tensor_slice"}, *each] for each in sources)]
+    context = {"dataset": {"chains": chains}}
+    found = situation(input_wait=8.0, compute=2.0, stages=PIPELINE, context=context)
+    assert (parallel_map(found) is not None) is advised
+
+
 # -- batch-before-map --------------------------------------------------------------------
 
 
