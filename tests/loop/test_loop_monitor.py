@@ -293,12 +293,17 @@ def test_the_end_of_the_data_is_no_error_of_the_training(told, tmp_path):
         assert_waited(found, np.mean(slept))
 
 
+def of_length(batches, known):
+    """A dataset of so many batches, which TensorFlow knows or not."""
+    data = watched_loops.dataset().take(batches)
+    return data if known else data.filter(lambda *_: True)
+
+
 @needs_gap_times
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("n", [1, 8])
 def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, known, told, tmp_path):
-    loop, data = watched_loops.Loop(), watched_loops.dataset().take(43)
-    data = data if known else data.filter(lambda *_: True)
+    loop, data = watched_loops.Loop(), of_length(43, known)
 
     def train(monitor, iterator):
         while True:
@@ -320,9 +325,7 @@ def test_what_a_call_has_run_when_it_meets_the_end_of_the_data_counts(n, known, 
 @needs_gap_times
 @pytest.mark.parametrize("known", [True, False])
 def test_a_call_that_finds_no_batch_and_is_left_by_break_never_was(known, told, tmp_path):
-    loop, run = watched_loops.Loop(), 0
-    data = watched_loops.dataset().take(5)
-    data = data if known else data.filter(lambda *_: True)
+    loop, run, data = watched_loops.Loop(), 0, of_length(5, known)
     with loop.monitor(tmp_path) as monitor:
         for _ in range(6):
             iterator = iter(data)
@@ -343,9 +346,7 @@ def test_a_call_that_finds_no_batch_and_is_left_by_break_never_was(known, told, 
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("known", [True, False])
 def test_steps_whose_batches_were_fetched_before_count(known, inside, told, tmp_path):
-    loop, run = watched_loops.Loop(), 0
-    data = watched_loops.dataset().take(6)
-    data = data if known else data.filter(lambda *_: True)
+    loop, run, data = watched_loops.Loop(), 0, of_length(6, known)
     with loop.monitor(tmp_path) as monitor:
         for _ in range(2):
             iterator = iter(data)

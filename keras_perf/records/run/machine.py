@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from keras_perf.records.shapes import count, each, fact, flag, named, needed, number, record, text
 
-TENSOR_CORES = (7, 0)
-"""Compute capability from which on GPUs have them (CUDA C++ Programming Guide), but for some."""
+TENSOR_CORES, BFLOAT16 = (7, 0), (8, 0)
+"""Compute capabilities from which on GPUs have the first, but for some, and compute in the second
+(CUDA C++ Programming Guide)."""
 
 WITHOUT_TENSOR_CORES = re.compile(r"\b(GTX 16\d\d|MX[45]50|T[4-9]\d\d|T[12][02]00)\b")
 """Names of (7, 5) that are made of the chips TU116 and TU117, which have none."""

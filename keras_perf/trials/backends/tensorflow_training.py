@@ -69,12 +69,10 @@ def on_gpu() -> bool:
 
 def gpu_capability() -> tuple[int, ...] | None:
     """As TensorFlow tells it."""
-    for gpu in tf.config.get_visible_devices("GPU"):
-        told: tuple[int, ...] | None = tf.config.experimental.get_device_details(gpu).get(
-            "compute_capability"
-        )
-        return told
-    return None
+    gpus = tf.config.get_visible_devices("GPU")
+    details = tf.config.experimental.get_device_details(gpus[0]) if gpus else {}
+    capability: tuple[int, ...] | None = details.get("compute_capability")
+    return capability
 
 
 def runs_eagerly() -> bool:

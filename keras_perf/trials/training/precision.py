@@ -8,13 +8,11 @@ import keras
 
 from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.machine import BFLOAT16
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.methods_of_object import method_of_object
 
 FULL = "float32"
-
-BFLOAT16 = (8, 0)
-"""Compute capability from which on a GPU computes in it (CUDA C++ Programming Guide)."""
 
 
 def other_policy(model: keras.Model) -> str | None:

@@ -10,10 +10,8 @@ from keras_perf.advise.rules.on_a_gpu.training_gpu import on_kernels, was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.machine import BFLOAT16
 from keras_perf.records.run.run_facts import RunFacts
-
-BFLOAT16 = (8, 0)
-"""Compute capability from which on a GPU computes in it (CUDA C++ Programming Guide)."""
 
 MOST_CLASSES = 2000
 """Outputs of more than these are a vocabulary's."""
