@@ -121,15 +121,26 @@ def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> s
 
 def in_larger_batches(rows: int | str, times: int, facts: RunFacts, *, whole: bool = False) -> str:
     """The same where they are so many times as large."""
-    code = in_batches_of(rows, facts, whole=whole)
+    return f"{in_batches_of(rows, facts, whole=whole)}\n{as_many_examples(times, facts)}"
+
+
+def as_many_examples(times: int, facts: RunFacts) -> str:
+    """A comment for code whose batches are so many times as large."""
+    steps = "steps_per_epoch, if set,"
     if facts.settings.in_a_loop:
-        return code
-    return f"{code}\n# and steps_per_epoch, if set, divided by {times}"
+        steps = "steps in all, and those between evaluations,"
+    return f"# and {steps} divided by {times}"
 
 
-def whole_executions(facts: RunFacts, steps: int | None) -> str:
-    """A sentence, where epochs of so many steps are longer on data without an end; "" elsewhere."""
-    more = -(steps or 0) % facts.settings.steps_per_execution
+def whole_executions(facts: RunFacts, steps: int | None, at_once: int | None = None) -> str:
+    """A sentence, where epochs of so many steps are longer on data without an end; "" elsewhere.
+
+    Arguments:
+        facts: of the run.
+        steps: of an epoch; none where that is not known.
+        at_once: steps of an execution; as they are by default.
+    """
+    more = -(steps or 0) % (at_once or facts.settings.steps_per_execution)
     if not more or facts.settings.in_a_loop:
         return ""
     return f" Keras then runs whole executions: each epoch gets {counted(more, 'step')} more."

@@ -63,7 +63,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
             model = changed
             chosen.append(replace(best, speedup_after_others=gain))
     by = uncertainty(situation)
-    told = _once_of_each_map(chosen)
+    told = _in_longer_calls(_once_of_each_map(chosen))
     ordered = _without_loss_first([_with_wider_bounds(advice, by) for advice in told])
     return tuple(naming_refills(situation.summary, ordered))
 
@@ -88,6 +88,21 @@ def _once_of_each_map(advised: Sequence[Recommendation]) -> list[Recommendation]
         return each.id == "batch-before-map" and each.evidence.get("stage") in kept
 
     return [each for each in advised if each.tried or not is_kept(each)]
+
+
+def _in_longer_calls(advised: Sequence[Recommendation]) -> list[Recommendation]:
+    """Code that counts calls of a hook names their number once each is of more steps."""
+    numbers = (e.evidence.get("advised") for e in advised if e.id == "raise-steps-per-execution")
+    steps = next(numbers, None)
+
+    def told(each: Recommendation) -> Recommendation:
+        if steps is None or each.id != "amortize-callback" or "calls" not in each.evidence:
+            return each
+        calls = each.evidence["advised"] // steps
+        then = f"in one of {calls} calls" if calls > 1 else "in each call"
+        return replace(each, action=f"{each.action}\n# {then} once steps_per_execution is {steps}")
+
+    return [told(each) for each in advised]
 
 
 def _gone(advice: Recommendation) -> float:

@@ -56,6 +56,9 @@ FREQUENCY_ARGUMENTS = {
 }
 """Keras's own callbacks that can be told how often."""
 
+COUNTED_BY_KERAS = frozenset((PROGRESS_BAR, "TensorBoard", *FREQUENCY_ARGUMENTS))
+"""Which need no code of their own to work more rarely."""
+
 
 @rule(
     "amortize-callback",
@@ -106,6 +109,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         return None
     rarer = _rarer(situation, owner, every, present)
     left_of_it = present / every if rarer.left is None else rarer.left
+    counts = {} if rarer.calls is None else {"calls": rarer.calls}
     share = min(1.0, spent / callbacks_ms)
     source = situation.facts.hook_sources.get(owner)
 
@@ -128,7 +132,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         ),
         action=rarer.action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every}
-        | {"each_ms": spent * (1 if settings.in_a_loop else steps_at_once)},
+        | {"each_ms": spent * (1 if settings.in_a_loop else steps_at_once), **counts},
     )
 
 
@@ -138,6 +142,8 @@ class _Rarer(NamedTuple):
     Attributes:
         then: the beginning of what it takes afterwards.
         left: of its time; None for as much as there are fewer calls.
+        besides: what else is to be said.
+        calls: in one of so many it works then; None where its code counts none.
     """
 
     title: str
@@ -145,6 +151,7 @@ class _Rarer(NamedTuple):
     action: str
     left: float | None = None
     besides: str = ""
+    calls: int | None = None
 
 
 def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer:
@@ -153,7 +160,8 @@ def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer
     settings, source = situation.facts.settings, situation.facts.hook_sources.get(owner)
     # Hooks are called once per execution, with the index of its last batch.
     at_once = settings.steps_per_execution
-    action = _with_fewer_calls(name, hook, steps, max(1, steps // at_once), source)
+    calls = max(1, steps // at_once)
+    action = _with_fewer_calls(name, hook, steps, calls, source)
     if name == "TensorBoard":
         # It calls its summary writer for every batch, whatever `update_freq` is.
         title, then = "Let TensorBoard write once an epoch", "done once an epoch, it takes"
@@ -163,11 +171,14 @@ def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer
         then = "computed within the train function, the rate takes less than"
         return _Rarer(title, then, _with_a_schedule(name, hook, settings.optimizer))
     title, then = f"Do the work of {name}.{hook} every {steps} steps", f"done every {steps} steps"
-    besides = "" if name in (PROGRESS_BAR, *FREQUENCY_ARGUMENTS) else MAKES
+    by_keras = name in COUNTED_BY_KERAS
+    besides = "" if by_keras else MAKES
     if hook == BEFORE_A_STEP:
         besides = STEERS
-    action += _own_interval(name, present // at_once)
-    return _Rarer(title, f"{then}, it takes", action, besides=besides)
+    if not by_keras:
+        action += _own_interval(present // at_once)
+    counted = None if by_keras or settings.in_a_loop else calls
+    return _Rarer(title, f"{then}, it takes", action, besides=besides, calls=counted)
 
 
 def _with_a_schedule(name: str, hook: str, optimizer: str | None) -> str:
@@ -190,9 +201,9 @@ def _often_enough(model: StepModel, spent: float) -> int:
     return max(AMORTIZED_OVER, 10 * math.ceil(ENDS * spent / beside_ms / 10))
 
 
-def _own_interval(name: str, calls: int) -> str:
+def _own_interval(calls: int) -> str:
     """A line, where the hook itself works in one of so many calls: both would seldom meet."""
-    if calls < 2 or name in (PROGRESS_BAR, "TensorBoard", *FREQUENCY_ARGUMENTS):
+    if calls < 2:
         return ""
     return f"\n# and without the hook's own condition, by which it works in one of {calls} calls"
 

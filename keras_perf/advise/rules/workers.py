@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from keras_perf.advise.as_written import in_larger_batches
+from keras_perf.advise.as_written import as_many_examples, in_larger_batches
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import CLEARLY_LESS, exchanges_less
 from keras_perf.advise.rules.in_a_loop import in_template
@@ -210,7 +210,8 @@ def _room_for_it(batch: int | str, summary: Summary) -> tuple[str, str]:
                 summary,
                 f"--batch-size {batch} --accumulate {LARGER}",
                 elsewhere=f"loop.accumulate(gradients, batch, {LARGER})  # a batch of {batch}",
-            ),
+            )
+            + f"\n{as_many_examples(LARGER, summary.facts)}",
         )
     return (
         "Every replica needs the memory for its share.",

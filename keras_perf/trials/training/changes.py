@@ -232,7 +232,7 @@ def _precision(setup: Setup) -> Found:
 
 def _several_steps(setup: Setup, step_ms: float) -> Found:
     present = setup.model.steps_per_execution
-    calls = int(min(MOST_CALLS, min(1e3 * LONGEST_S / step_ms, setup.most_steps) / present))
+    calls = setup.whole_calls(min(MOST_CALLS, 1e3 * LONGEST_S / step_ms / present))
     if calls < 2 or setup.run_eagerly:
         return
     if why := training_backend().why_no_several_steps():

@@ -63,6 +63,15 @@ class Setup:
         known = [each for each in (self.graph.batches, self.epoch_steps) if each]
         return min(known, default=math.inf)
 
+    def whole_calls(self, most: float) -> int:
+        """At most so many an execution; if no fewer than half of them, such as divide an epoch.
+
+        With `steps_per_epoch` on data without an end Keras makes its last execution a whole one.
+        """
+        own, steps = int(self.model.steps_per_execution), self.epoch_steps or 0
+        calls = int(min(most, self.most_steps / own))
+        return next((n for n in range(calls, calls // 2, -1) if steps % (n * own) == 0), calls)
+
     @property
     def input(self) -> tuple[object, ...]:
         """What its batches depend on: setups that are equal in it can share them."""

@@ -546,6 +546,9 @@ def with_input(monkeypatch, gains, *, beside_ready=READY, batch_ms=1.0):
         (rows().batch(8).take(3), None, 3),
         (rows().batch(8).take(1), None, None),
         (rows().batch(8).repeat(), 10, 10),
+        # An epoch of whole executions; of 97 steps no number near makes such.
+        (rows().batch(8).repeat(), 100, 25),
+        (rows().batch(8).repeat(), 97, changes.MOST_CALLS),
         (rows().batch(8).repeat(), None, changes.MOST_CALLS),
     ],
 )

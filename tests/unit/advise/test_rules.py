@@ -273,6 +273,21 @@ def test_what_a_cache_keeps_is_not_to_be_called_with_batches(kept, left):
     assert [each.id for each in found] == [*left, "cache"]
 
 
+@pytest.mark.parametrize(
+    ("steps", "told"), [(None, None), (4, "in one of 5 calls"), (32, "in each call")]
+)
+def test_code_that_counts_calls_says_how_many_once_each_is_of_more_steps(steps, told):
+    trial = {"steps_per_execution_trial": TRIAL | {"recommended": steps}} if steps else {}
+    owners = {"Mine.on_train_batch_end": 4.0}
+    found = situation(
+        compute=2.0, dispatch=4.0, callbacks=4.0, owners=owners, context={"epoch_steps": 20} | trial
+    )
+    codes = {each.id: each.action for each in recommendations(found)}
+    assert ("raise-steps-per-execution" in codes) == bool(steps)
+    line = f"\n# {told} once steps_per_execution is {steps}"
+    assert codes["amortize-callback"].endswith(line) == bool(steps)
+
+
 def test_advice_can_be_pickled_and_compared():
     [first, *_] = recommendations(situation(compute=4.0, callbacks=6.0, owners={"Mine.on_x": 6.0}))
     copied = pickle.loads(pickle.dumps(first))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
+from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -40,7 +41,9 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     waited_ms = model.outside.get("validation_ends", 0.0)
     if known is None or found is None or waited_ms < WORTH * model.training_ms:
         return None
-    code, at_worst = _code(found, facts), _slower(found, model.pool)
+    larger = larger_validation_batches(situation)
+    rows = found.batch_size if larger is None else larger.evidence["advised"]
+    code, at_worst = _code(found, facts, rows or 32), _slower(found, model.pool)
     if code is None:
         return None
 
@@ -82,8 +85,14 @@ def _slower(found: Inference, pool: int) -> float:
     return SLOWER + waits * max(0.0, pool / CALLS - 1)
 
 
-def _code(found: Inference, facts: RunFacts) -> str | None:
-    """The same batches, untuned; None for data whose pipeline Keras makes."""
+def _code(found: Inference, facts: RunFacts, rows: int) -> str | None:
+    """The same batches, untuned; None for data whose pipeline Keras makes.
+
+    Arguments:
+        found: of the validation.
+        facts: of the run.
+        rows: of a batch of arrays: once they are a dataset, `validation_batch_size` has no effect.
+    """
     if found.dataset is not None:
         kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
         prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
@@ -94,5 +103,5 @@ def _code(found: Inference, facts: RunFacts) -> str | None:
         "# x_val alone where there is no y_val, several inputs as a tuple, weights as a third; of\n"
         "# validation_split the rows at the end, which x and y of fit then lack\n"
         "validation_data = tf.data.Dataset.from_tensor_slices((x_val, y_val))"
-        f".batch({found.batch_size or 32})\n{UNTUNED.format(prefetched='.prefetch(2)')}"
+        f".batch({rows})\n{UNTUNED.format(prefetched='.prefetch(2)')}"
     )

@@ -6,17 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from keras_perf.advise.cache_place import best_place
+from keras_perf.advise.as_written import whole_executions
 from keras_perf.advise.gains.capped import within_a_ready_batch
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation, gaining_with
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.tried.first_pass import over_all_passes, with_first_pass
 from keras_perf.advise.rules.tried.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
+from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.advice_trials import (
     WORTHWHILE,
     AdviceTrials,
@@ -39,7 +41,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         situation: of a run, with its trials or without.
         found: what rules advise, from the model.
     """
-    trials = situation.facts.advice_trials
+    facts, trials = situation.facts, situation.facts.advice_trials
     if trials is None:
         return list(found)
     alone, on_top = best_of_each(trials.changes), best_of_each(trials.together)
@@ -58,7 +60,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         if id == LEFT_OUT:
             # Without a callback its work is missing: that trial tells what doing it less saves.
             for advice in (each for each in found if each.id == id):
-                kept += done_less_often(advice, trials, situation.facts.hooks)
+                kept += done_less_often(advice, trials, facts.hooks)
             continue
         carrier = trials.carrier
         if carrier is not None and id != carrier.id:
@@ -70,11 +72,11 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
                 kept.append(_no_more_than_on_a_ready_batch(advised[id], situation))
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
             cached, last = known_of(id).keeps, on_top.get(id, paid)
-            trained = _over_all_passes(paid, situation, cached=cached)
-            advice = _with_first_pass(_in_place_of(advised.get(id), trained), paid, situation)
+            trained = over_all_passes(paid, situation, cached=cached)
+            advice = with_first_pass(_in_place_of(advised.get(id), trained, facts), paid, situation)
             if carrier is not None:
                 advice = gaining_with(advice, ", ".join(each.id for each in trials.together[1:]))
-            last = _over_all_passes(last, situation, cached=cached)
+            last = over_all_passes(last, situation, cached=cached)
             kept.append(replace(advice, change=_as_measured(last, trials)))
     return kept
 
@@ -146,19 +148,29 @@ def put_together(
     if trials is None or trials.total is None or not together <= {each.id for each in advice}:
         return None, [*measured, *predicted]
     by_input, none_left = all(map(_is_of_input, trials.together)), _input_is_free(trials)
-    total = _over_all_passes(
+    total = over_all_passes(
         trials.total, situation, cached=any(known_of(id).keeps for id in together)
     )
     all_as_one = _gaining(total, by_input=by_input, none_left=none_left)
     return total, [all_as_one, *predicted]
 
 
-def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommendation:
+def _longer_epochs(tried: TriedChange, facts: RunFacts) -> str:
+    """A sentence, where epochs of whole executions get more steps; "" elsewhere."""
+    if tried.id != "raise-steps-per-execution" or not facts.length.ends_by_steps:
+        return ""
+    return whole_executions(facts, facts.length.epoch_steps, tried.number)
+
+
+def _in_place_of(
+    advice: Recommendation | None, tried: TriedChange, facts: RunFacts
+) -> Recommendation:
     """What was tried, as it was tried; on top of others it has no gain alone.
 
     Arguments:
         advice: of a rule, if one has thought of it.
         tried: what was measured.
+        facts: of the run.
     """
     evidence: dict[str, Any] = {"tried_step_ms": [tried.before_ms, tried.after_ms]}
     if tried.number is not None:
@@ -168,6 +180,7 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
         f"Tried on this training ({tried.where}{on_top}): a step took {_before_and_after(tried)}."
     )
     reason += f" Its cost: {tried.costs}." if tried.costs else ""
+    reason += _longer_epochs(tried, facts)
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     reason += " It was measured by itself, and is in no total." if tried.stands_alone else ""
     if advice is not None:
@@ -190,40 +203,6 @@ def _in_place_of(advice: Recommendation | None, tried: TriedChange) -> Recommend
         tried=True,
         alone=tried.stands_alone,
     )
-
-
-def _passes(situation: Situation) -> float:
-    """How often this training goes through what a cache would keep; 0 where that is not known."""
-    place, length = best_place(situation.facts), situation.facts.length
-    known = None if place is None else place.passes
-    epochs = 0 if length.ends_by_steps else length.epochs_in_all or 0
-    return float(epochs) if known is None else known
-
-
-def _over_all_passes(tried: TriedChange, situation: Situation, *, cached: bool) -> TriedChange:
-    """A cache is tried filled; over a training it gains less, for the first pass fills it."""
-    passes = _passes(situation)
-    if not cached or passes < 1:
-        return tried
-    gain, low, high = (
-        passes / (1 + (passes - 1) / each) for each in (tried.gain, tried.low, tried.high)
-    )
-    return replace(tried, gain=gain, low=low, high=high)
-
-
-def _with_first_pass(
-    advice: Recommendation, tried: TriedChange, situation: Situation
-) -> Recommendation:
-    """Why its figure is less than that of the steps that were tried."""
-    passes = _passes(situation)
-    if not known_of(tried.id).keeps or passes < 1:
-        return advice
-    told = (
-        f" The cache was full then; the gain above also counts the first of the {passes:.0f} "
-        "passes of this training, which fills it."
-    )
-    evidence = {**advice.evidence, "passes": passes, "gain_when_filled": tried.gain}
-    return replace(advice, reason=f"{advice.reason}{told}", evidence=evidence)
 
 
 def _before_and_after(tried: TriedChange) -> str:

@@ -121,6 +121,18 @@ def test_what_gains_nothing_on_top_of_what_was_put_together_waits_for_the_next_r
     assert "parallel-map" not in found
 
 
+@pytest.mark.parametrize(("ends_by_steps", "more"), [(True, 31), (False, 0)])
+def test_whole_executions_that_make_epochs_longer_are_told_of(ends_by_steps, more):
+    change = tried("raise-steps-per-execution", 2.0, 1.9, 2.1, number=32)
+    known = {"epoch_steps": 97, "ends_by_steps": ends_by_steps}
+    trials = {"step_ms": 10.0, "changes": [change], "together": [change]}
+    case = situation(
+        input_wait=1.0, compute=9.0, stages=STAGES, context={"advice_trials": trials, **known}
+    )
+    reason = advised(case)["raise-steps-per-execution"].reason
+    assert (f"each epoch gets {more} steps more" in reason) == bool(more)
+
+
 def test_what_pays_on_top_of_others_only_says_so():
     both = [tried("cache", 4.0, 3.9, 4.1), tried("enable-xla", 1.0, 0.9, 1.1)]
     case = with_trials(both, ["cache"])

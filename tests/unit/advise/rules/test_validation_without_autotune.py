@@ -13,6 +13,7 @@ from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
 from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
 from keras_perf.advise.rules.between_epochs.one_iterator import one_iterator
+from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.situation import Situation
 
 STAGE = {"function": "", "parallel": False, "stateful": False, "random": False}
@@ -121,6 +122,16 @@ def test_of_arrays_the_code_makes_a_dataset_first():
     exec(made, names)
     assert [int(tf.size(x)) for x, _ in names["validation_data"]] == [4, 4]
     assert names["validation_data"].options().autotune.enabled is False
+
+
+def test_the_dataset_of_arrays_has_the_larger_batches_that_are_advised():
+    """Of a dataset Keras ignores `validation_batch_size`."""
+    many = {"executions": 400, "steps": 400, "parts_s": {"dispatch": 3.0, "compute": 1.0}}
+    found = waiting(of={"input_kind": "arrays", "dataset": None, "batch_size": 4} | many)
+    assert "validation_batch_size=16" in larger_validation_batches(found).action
+    assert (
+        "from_tensor_slices((x_val, y_val)).batch(16)" in validation_without_autotune(found).action
+    )
 
 
 @pytest.mark.parametrize(

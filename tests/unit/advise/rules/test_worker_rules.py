@@ -200,6 +200,7 @@ def test_a_larger_batch_shares_the_exchange():
     assert advice.id == "larger-batch"
     launched = "keras-perf launch --workers 2 train.py --batch-size 128 --accumulate 4 "
     assert launched in advice.action
+    assert advice.action.endswith("# and steps in all, and those between evaluations, divided by 4")
 
 
 @pytest.mark.parametrize(("peak_mib", "told"), [(240.0, True), (960.0, False)])
