@@ -105,6 +105,7 @@ _BATCHES = {
     "PyDataset": "self.batch_size = {}  # of your PyDataset, or what it cuts batches by",
     "generator": "batch_size = {}  # where your generator makes batches",
 }
+_BY_GRAIN = "grain.Batch({}{})  # the last of operations in grain.DataLoader(...)"
 
 
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
@@ -116,6 +117,9 @@ def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> s
     dataset = f"dataset = dataset.{method}({{}}{padding}{', drop_remainder=True' if whole else ''})"
     if isinstance(rows, int) and facts.given_to_each_replica:
         rows, dataset = rows // facts.settings.replicas, f"{dataset}  # of each replica"
+    loader = facts.input.loader
+    if facts.input.input_kind == "Grain" and loader is not None and loader.kind == "DataLoader":
+        return _BY_GRAIN.format(rows, ", drop_remainder=True" if whole else "")
     return _BATCHES.get(facts.input.input_kind or "", dataset).format(rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from keras_perf.advise.as_written import batch_size
 from keras_perf.advise.gains.eager import compiled, cores_used, share_of_operations
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import computes_in_full, runs_in_a_graph
@@ -37,13 +38,19 @@ WITHOUT_A_LAYER = (
     "crops,",
     "# where it is a layer: those of which supports_jit is False, also in models inside\n"
     "print([each.name for each in model.layers if not each.supports_jit])\n"
-    "def first(x, y):\n"
+    "def first(x, y, training=True):\n"
     "    for layer in taken_out:  # of the model, which then does without them\n"
-    "        x = layer(x, training=True)\n"
-    "    return x, y\n"
-    "dataset = dataset.map(first, num_parallel_calls=tf.data.AUTOTUNE)",
+    "        x = layer(x, training=training)\n"
+    "    return x, y\n",
 )
 """Title, what runs operations from Python, and code, where `jit_compile=True` changes nothing."""
+
+OF_ARRAYS = "dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch({rows})\n"
+IN_A_MAP = "dataset = dataset.map(first, num_parallel_calls=tf.data.AUTOTUNE)"
+IN_VALIDATION = (
+    "\n# and in what is validated and predicted, with training=False: a crop crops there, too"
+)
+"""Where that function is called."""
 
 TRACED_ONCE = (
     "# Python in train_step then runs once, when it is traced: what it draws or decides, as by\n"
@@ -81,7 +88,8 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
     elif on_jax(situation.facts) and not settings.supports_jit:
-        title, setting, action = WITHOUT_A_LAYER
+        title, setting, function = WITHOUT_A_LAYER
+        action = f"{function}{_calling_it(situation.facts)}{IN_VALIDATION}"
     elif on_jax(situation.facts):
         setting = "run_eagerly=True, or jit_compile=False,"
         action = compiled_with(own, run_eagerly=False, jit_compile=True)
@@ -141,6 +149,15 @@ def full_precision(situation: Situation) -> Recommendation | None:
         action='keras.config.set_dtype_policy("float32")  # before the model is built',
         evidence={"dtype_policy": policy, "advised_policy": "float32"},
     )
+
+
+def _calling_it(facts: RunFacts) -> str:
+    """What was a layer is called where batches are made."""
+    kind = facts.input.input_kind
+    if kind not in (None, "tf.data", "arrays"):
+        return f"x, y = first(x, y)  # where your {kind} makes a batch"
+    made = OF_ARRAYS.format(rows=batch_size(facts) or "batch_size") if kind == "arrays" else ""
+    return made + IN_A_MAP
 
 
 def _on_a_cpu_without(half: str, facts: RunFacts) -> bool:

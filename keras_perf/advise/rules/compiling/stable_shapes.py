@@ -31,9 +31,11 @@ WITHOUT_A_PARTIAL_BATCH = {
 
 LAST_BATCH = (
     "the last batch of an epoch has fewer rows than the others; for it the function is made once, "
-    "however long you train. What is left out is the same in each epoch unless the data are "
-    "shuffled: a batch size that divides their number leaves nothing out."
+    "however long you train. What is left out is the same in each epoch{unless}: a batch size that "
+    "divides their number leaves nothing out."
 )
+
+IF_SHUFFLED = " unless the data are shuffled"
 
 ONE_SHAPE = (
     "Trace the train function once",
@@ -150,7 +152,7 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
         return EACH_CALL
     return (
         "Give the train function batches of one shape",
-        LAST_BATCH,
+        LAST_BATCH.format(unless="" if known.input_kind == "arrays" else IF_SHUFFLED),
         WITHOUT_A_PARTIAL_BATCH.get(known.input_kind or "")
         or in_batches_of("batch_size", situation.facts, whole=True),
     )

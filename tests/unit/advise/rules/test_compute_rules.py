@@ -107,7 +107,16 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     assert partial.action == "dataset = dataset.batch(batch_size, drop_remainder=True)"
     loader = told(rows_differ=True, input_kind="DataLoader")
     assert loader.action.endswith("drop_last=True)")
-    assert "len(y) // batch_size" in told(rows_differ=True, input_kind="arrays").action
+    arrays = told(rows_differ=True, input_kind="arrays")
+    assert "len(y) // batch_size" in arrays.action
+    # These rows are left out before Keras shuffles.
+    shuffled = [" unless the data are shuffled" in each.reason for each in (partial, arrays)]
+    assert shuffled == [True, False]
+    grain = {"input_kind": "Grain", "rows_differ": True}
+    of_dataset = told(**grain, loader={"kind": "MapDataset"})
+    assert of_dataset.action == "dataset = dataset.batch(batch_size, drop_remainder=True)"
+    of_loader = told(**grain, loader={"kind": "DataLoader"})
+    assert of_loader.action.startswith("grain.Batch(batch_size, drop_remainder=True)  # the last")
 
 
 def test_a_loop_s_function_that_is_traced_for_each_length_is_told_to_generalise():
@@ -388,7 +397,26 @@ def test_a_layer_that_jax_cannot_compile_goes_into_the_input():
     assert advice.title == "Take what cannot be compiled out of the model"
     assert "jit_compile" not in advice.action
     assert "dataset.map(first, num_parallel_calls=" in advice.action
+    assert advice.action.endswith("with training=False: a crop crops there, too")
     compile(advice.action, "action", "exec")
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        (
+            "arrays",
+            "from_tensor_slices((x, y)).shuffle(len(x)).batch(32)\ndataset = dataset.map(first",
+        ),
+        ("PyDataset", "\nx, y = first(x, y)  # where your PyDataset makes a batch"),
+    ],
+)
+def test_it_is_called_where_batches_are_made(kind, line):
+    jax = {"run_eagerly": True, "supports_jit": False, "versions": {"jax": "0.10.2"}}
+    context = jax | {"input_kind": kind, "examples_per_step": 32.0, "epoch_steps": 10}
+    action = disable_run_eagerly(situation(compute=10.0, context=context)).action
+    assert line in action
+    compile(action, "action", "exec")
 
 
 def test_where_every_function_runs_eagerly_the_setting_of_all_is_named():
