@@ -13,7 +13,7 @@ import numpy as np
 
 import keras_perf as kp
 
-BATCH, STEPS, TURNS = 128, 60, 5
+BATCH, STEPS, TURNS = 128, 40, 5
 
 
 class Looks(keras.callbacks.Callback):
@@ -84,7 +84,7 @@ class Batches(keras.utils.PyDataset):
         return self.x, self.x[:, :1]
 
 
-def model(width=512):
+def model(width=384):
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(1)
     dense = [keras.layers.Dense(width, activation="relu") for _ in range(4)]
@@ -99,12 +99,12 @@ def epoch_s(made, seconds, *hooks):
     return statistics.median(watch.seconds)
 
 
-def advised(made, name, seconds, *hooks, as_list=True):
+def advised(made, name, seconds, *hooks, as_list=True, epochs=2):
     folder = f"{sys.argv[1]}/{name}"
     given = [*hooks, *kp.perf_callbacks(folder, profiler=False, gpu=False, summary=False)]
     # Of what is no list Keras does not ask whether it may be called late: it is.
     callbacks = given if as_list else {"all": given}
-    made.fit(Batches(seconds), epochs=4, verbose=0, shuffle=False, callbacks=callbacks)
+    made.fit(Batches(seconds), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
     found = kp.diagnose(folder)
     advice = {
         each.id: [each.low, each.predicted_speedup, each.high, each.action]
@@ -123,7 +123,7 @@ def main():
     saves = keras.callbacks.ModelCheckpoint(f"{sys.argv[1]}/saved.keras")
     found = {
         "gain": statistics.median(waits / goes_on for waits, goes_on in turns),
-        "waits": advised(made, "waits", step_s, Looks()),
+        "waits": advised(made, "waits", step_s, Looks(), epochs=4),
         "late": advised(made, "late", step_s, late),
         "no list": advised(made, "no_list", step_s, Looks(), as_list=False),
         "predicts": advised(model(width=8), "predicts", 0.0, Looks(), Predicts()),

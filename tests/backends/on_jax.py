@@ -6,12 +6,14 @@ All but the last two trainings run as where TensorFlow is not installed.
 import gc
 import json
 import logging
+import math
 import random
 import sys
 import threading
 import time
 from unittest import mock
 
+import jax
 import keras
 import numpy as np
 
@@ -273,20 +275,23 @@ def main():
     compare("late", mlp, lambda: arrays(80), [Late], batch_size=8)
     tries = {"try_advice": True}
     compare("touches", mlp, lambda: arrays(80), [Touches], alike="late", ours=tries, batch_size=8)
+    # All of this one is compiled, for that is timed: nothing of it is kept.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
     compare("lengths", convolutions, lambda: (lengths(),))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     compare("executions", lambda: mlp(at_once=4), lambda: arrays(150), batch_size=8)
     for name, model in WAYS.items():
         compare(name, model, lambda: arrays(12), batch_size=8)
     # On no machine of today is a step so short that entering it could matter.
-    x, y = arrays(40, 1024, 256)
+    x, y = arrays(40, 512, 256)
     compare(
         "healthy",
         lambda: mlp(256, 512, 3),
         lambda: (x, y),
-        batch_size=1024,
+        batch_size=512,
         # The first validation compiles; of one other that somebody interrupts, nobody could tell.
         epochs=4,
-        validation_data=(x[:1024], y[:1024]),
+        validation_data=(x[:512], y[:512]),
     )
     folder = compare(
         "captured",

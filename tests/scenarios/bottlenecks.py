@@ -874,12 +874,12 @@ class Validations(keras.callbacks.Callback):
 def large_validation(callbacks: Callbacks) -> None:
     """Validation takes longer than the epoch that it follows, and mostly computes."""
     mlp(1024).fit(
-        batches(30, rows=256),
+        batches(15, rows=256),
         epochs=6,
-        validation_data=batches(200, rows=256),
+        validation_data=batches(100, rows=256),
         verbose=0,
         shuffle=False,
-        callbacks=[*callbacks, Validations(30)],
+        callbacks=[*callbacks, Validations(15)],
     )
 
 
