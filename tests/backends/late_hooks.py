@@ -21,6 +21,11 @@ class Looks(keras.callbacks.Callback):
         self.loss = logs["loss"]
 
 
+class Touches(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.loss, self.seen = logs["loss"], self.model
+
+
 class Reads(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.weights = self.model.get_weights()
@@ -93,6 +98,22 @@ def model(width=384):
     return made
 
 
+def deep():
+    """Of many variables, and quick steps."""
+    keras.utils.clear_session(free_memory=False)
+    layers = [keras.layers.Dense(16) for _ in range(30)]
+    made = keras.Sequential([keras.Input((256,)), *layers, keras.layers.Dense(1)])
+    made.compile("adam", "mse")
+    return made
+
+
+def gain(made, seconds, before, after):
+    """How many times as fast an epoch is, of one beside the other in turns."""
+    epoch_s(made, seconds, before)
+    turns = [(epoch_s(made, seconds, before), epoch_s(made, seconds, after)) for _ in range(TURNS)]
+    return statistics.median(slow / quick for slow, quick in turns)
+
+
 def epoch_s(made, seconds, *hooks):
     watch = Epochs()
     made.fit(Batches(seconds), epochs=3, verbose=0, shuffle=False, callbacks=[watch, *hooks])
@@ -119,10 +140,12 @@ def main():
     step_s = epoch_s(made, 0.0, Looks()) / STEPS
     late = Looks()
     late.async_safe = True
-    turns = [(epoch_s(made, step_s, Looks()), epoch_s(made, step_s, late)) for _ in range(TURNS)]
+    many = deep()
     saves = keras.callbacks.ModelCheckpoint(f"{sys.argv[1]}/saved.keras")
     found = {
-        "gain": statistics.median(waits / goes_on for waits, goes_on in turns),
+        "gain": gain(made, step_s, Looks(), late),
+        "gain without": gain(many, 0.0, Touches(), Looks()),
+        "touches": advised(many, "touches", 0.0, Touches(), epochs=4),
         "waits": advised(made, "waits", step_s, Looks(), epochs=4),
         "late": advised(made, "late", step_s, late),
         "no list": advised(made, "no_list", step_s, Looks(), as_list=False),

@@ -35,6 +35,16 @@ def test_what_was_gained_lies_in_the_predicted_interval(found):
     assert found["waits"]["text"].count(WAITS) == 1
 
 
+@pytest.mark.timing
+def test_what_reading_the_model_in_each_step_costs_lies_in_the_predicted_interval(found):
+    low, expected, high, action = found["touches"]["advice"]["model-at-epoch-end"]
+    assert expected > 1.05
+    assert low / 1.1 <= found["gain without"] <= 1.1 * high
+    assert "    def on_epoch_end(self, epoch, logs=None):\n" in action
+    assert "amortize-callback" not in found["touches"]["advice"]
+    assert found["touches"]["text"].count("read self.model") == 1
+
+
 def test_a_hook_that_is_called_late_is_advised_no_more(found):
     assert "async-callback" not in found["late"]["advice"]
     assert WAITS not in found["late"]["text"]

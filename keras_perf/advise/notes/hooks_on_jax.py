@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
+from keras_perf.advise.rules.model_in_hooks import often_read_by
 from keras_perf.records.figures import in_ms, in_s
 from keras_perf.records.run.settings import Settings
-
-OFTEN = 0.1
-"""A hook that reads the state in fewer of the steps is none to speak of."""
 
 NOTICED = 0.05
 """Of a training's time, however many threads it is spent in."""
@@ -33,9 +31,8 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
                 "threads that Keras calls it in. No step waits for it, but each epoch ends when "
                 "all of its calls are over, which counts as Keras's own work between epochs."
             )
-    least = max(10, OFTEN * run.facts.length.steps)
-    reads = sorted(hook for hook, times in settings.state_reads.items() if times >= least)
-    if reads:
+    reads = often_read_by(run.facts)
+    if reads and "model-at-epoch-end" not in run.advised:
         yield (
             f"{listed(reads)} read self.model while an epoch ran: each time, the whole state of "
             f"model and optimizer is handed back to its variables{_took(settings, reads)} and "

@@ -26,6 +26,7 @@ from keras_perf.advise.rules.input.pool_of_threads import private_threadpool
 from keras_perf.advise.rules.input.python_input import parallel_input
 from keras_perf.advise.rules.input.shuffling import cheaper_shuffle
 from keras_perf.advise.rules.input.threads_and_buffers import parallel_map, prefetch
+from keras_perf.advise.rules.model_in_hooks import model_at_epoch_end
 from keras_perf.advise.rules.on_a_gpu.kernels import enable_xla, gpu_thread_mode
 from keras_perf.advise.rules.on_a_gpu.larger_batch import larger_batch
 from keras_perf.advise.rules.on_a_gpu.tensor_cores import mixed_precision, multiples_of_8
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     cheaper_shuffle,
     amortize_callback,
     async_callback,
+    model_at_epoch_end,
     call_the_model,
     raise_steps_per_execution,
     tune_gc,

@@ -20,6 +20,9 @@ from keras_perf.advise.step.step_model import StepModel
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
+DONE_OTHERWISE = ("call-the-model", "model-at-epoch-end")
+"""Advice to do a hook's work in another way."""
+
 UNCERTAIN = " It may also gain nothing: compare before and after."
 """Of advice whose interval begins where nothing is gained."""
 
@@ -69,12 +72,12 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
 
 
 def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation]:
-    """A hook is to call the model, or to work more rarely where that gains far more: not both."""
+    """A hook is to do it in another way, or more rarely where that gains far more: not both."""
     left = list(advised)
-    for direct in [each for each in advised if each.id == "call-the-model"]:
-        owner, of = direct.evidence["owner"], direct.of
+    for direct in [each for each in advised if each.id in DONE_OTHERWISE]:
+        hooks, of = direct.evidence.get("hooks") or [direct.evidence["owner"]], direct.of
         for rarer in [each for each in left if each.id == "amortize-callback" and each.of == of]:
-            if rarer.evidence["owner"] == owner:
+            if rarer.evidence["owner"] in hooks:
                 left.remove(direct if _gone(direct) < _gone(rarer) / 2 else rarer)
     return left
 

@@ -109,7 +109,6 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         return None
     rarer = _rarer(situation, owner, every, present)
     left_of_it = present / every if rarer.left is None else rarer.left
-    counts = {} if rarer.calls is None else {"calls": rarer.calls}
     share = min(1.0, spent / callbacks_ms)
     source = situation.facts.hook_sources.get(owner)
 
@@ -132,7 +131,7 @@ def _done_less_often(situation: Situation, owner: str, spent: float) -> Recommen
         ),
         action=rarer.action,
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": every}
-        | {"each_ms": spent * (1 if settings.in_a_loop else steps_at_once), **counts},
+        | {"each_ms": spent * (1 if settings.in_a_loop else steps_at_once), **rarer.counted},
     )
 
 
@@ -152,6 +151,11 @@ class _Rarer(NamedTuple):
     left: float | None = None
     besides: str = ""
     calls: int | None = None
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """As evidence has it."""
+        return {} if self.calls is None else {"calls": self.calls}
 
 
 def _rarer(situation: Situation, owner: str, steps: int, present: int) -> _Rarer:
