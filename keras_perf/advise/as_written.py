@@ -133,7 +133,11 @@ def as_many_examples(times: int, facts: RunFacts) -> str:
     steps = "steps_per_epoch, if set,"
     if facts.settings.in_a_loop:
         steps = "steps in all, and those between evaluations,"
-    return f"# and {steps} divided by {times}"
+    gathered = facts.settings.batches_per_update
+    same = (
+        "" if gathered % times else "\n# gradient_accumulation_steps too: updates stay as they are"
+    )
+    return f"# and {steps} divided by {times}{same}"
 
 
 def whole_executions(facts: RunFacts, steps: int | None, at_once: int | None = None) -> str:

@@ -62,6 +62,7 @@ def keras_settings(model: keras.Model) -> Questions:
         "jit_compile": lambda: bool(model.jit_compile),
         "optimizer": lambda: type(model.optimizer).__name__,
         "optimizer_values": lambda: _kept_of_each_step(model.optimizer),
+        "batches_per_update": lambda: batches_per_update(model),
         "own_compile": lambda: not takes_options(model.compile),
         "own_train_step": lambda: _trains_otherwise(model),
     }
@@ -96,8 +97,12 @@ def _inner(model: keras.Model) -> Any:
 
 def trained_steps(model: keras.Model) -> int:
     """Steps that were trained before, by the optimizer: an update may gather several batches."""
-    gathered = getattr(_inner(model), "gradient_accumulation_steps", None) or 1
-    return (optimizer_iterations(model) or 0) * gathered
+    return (optimizer_iterations(model) or 0) * batches_per_update(model)
+
+
+def batches_per_update(model: keras.Model) -> int:
+    """Whose gradients the optimizer gathers before it changes weights."""
+    return getattr(_inner(model), "gradient_accumulation_steps", None) or 1
 
 
 def counts_every_step(optimizer: Any) -> bool:

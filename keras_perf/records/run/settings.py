@@ -50,7 +50,8 @@ class Settings:
     a step, there, while the device has nothing else to do, less the wait for a batch: entering and
     leaving it costs no more.
     `output_widths` are the last axes of the model's outputs, `layer_widths` units and filters,
-    `optimizer_values` the numbers that the optimizer keeps beside the parameters.
+    `optimizer_values` the numbers that the optimizer keeps beside the parameters;
+    `batches_per_update` are those whose gradients it gathers (`gradient_accumulation_steps`).
     `frozen_in_front` counts the parameters of layers that stand before all that is trained and all
     that draws random numbers.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
@@ -93,6 +94,7 @@ class Settings:
     parameters: int | None = fact(count())
     trainable_parameters: int | None = fact(count())
     optimizer_values: int | None = fact(count())
+    batches_per_update: int = fact(count(1), 1)
     frozen_in_front: int = fact(count(), 0)
     float16_softmax: bool = fact(flag, default=False)
     layer_widths: tuple[int, ...] = fact(each(count()), ())

@@ -30,6 +30,7 @@ SETTINGS: Mapping[str, str | Callable[[RunFacts], Any]] = {
     "precision": "settings.dtype_policy",
     "TensorFloat-32": "machine.tensor_float_32",
     "optimizer": "settings.optimizer",
+    "batches per update": "settings.batches_per_update",
     "parameters": "settings.parameters",
     "of them trained": "settings.trainable_parameters",
     "training": "settings.driver",

@@ -304,13 +304,15 @@ def test_unrolled_steps_are_known(tmp_path):
     assert any("writes 2 of the 4 steps of an execution out one by one" in note for note in notes)
 
 
-def test_it_is_known_what_an_update_works_on(tmp_path):
+@pytest.mark.parametrize("gathered", [None, 4])
+def test_it_is_known_what_an_update_works_on(gathered, tmp_path):
     small = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), keras.layers.Dense(1)])
     small.layers[0].trainable = False
-    small.compile(keras.optimizers.Adam(), "mse")
+    small.compile(keras.optimizers.Adam(gradient_accumulation_steps=gathered), "mse")
     data = tf.data.Dataset.from_tensors((np.ones((2, 4)), np.ones((2, 1)))).repeat(STEPS)
     small.fit(data, verbose=0, shuffle=False, callbacks=[kp.StepGapDetector(tmp_path)])
     settings = kp.diagnose(tmp_path).summary.facts.settings
     assert (settings.parameters, settings.trainable_parameters) == (15 + 4, 4)
+    assert settings.batches_per_update == (gathered or 1)
     # Two for each that is trained, the step and the learning rate.
-    assert settings.optimizer_values == 2 * 4 + 2
+    assert settings.optimizer_values == (None if gathered else 2 * 4 + 2)

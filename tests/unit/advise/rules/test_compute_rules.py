@@ -751,6 +751,13 @@ def test_a_gpu_that_is_mostly_idle_and_empty_is_told_of_a_larger_batch():
     assert advice.evidence == {"sm_active_pct": 20.0, "memory_free_share": 0.75, "batch": 32.0}
 
 
+@pytest.mark.parametrize(("gathered", "told"), [(1, False), (3, False), (4, True)])
+def test_twice_the_batch_with_half_of_them_gathered_changes_no_update(gathered, told):
+    known = IDLE | {"batches_per_update": gathered}
+    advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **known)
+    assert advice.action.endswith("updates stay as they are") is told
+
+
 def test_a_smaller_last_batch_makes_no_odd_size_and_arrays_are_not_batched_by_the_user():
     # 5000 examples in 79 batches, the last of 8.
     mean = IDLE | {"examples_per_step": 5000 / 79, "epoch_steps": 79, "input_kind": "arrays"}
