@@ -105,7 +105,7 @@ _BATCHES = {
     "PyDataset": "self.batch_size = {}  # of your PyDataset, or what it cuts batches by",
     "generator": "batch_size = {}  # where your generator makes batches",
 }
-_BY_GRAIN = "grain.Batch({}{})  # the last of operations in grain.DataLoader(...)"
+_BY_GRAIN = "grain.transforms.Batch({}{})  # the last of operations in grain.DataLoader(...)"
 
 
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:

@@ -174,7 +174,12 @@ def main(folder):
     eager = told(tried(model(run_eagerly=True)))
     plain = told(tried(model(jit_compile=False), environment_s=1.0))
     several = refusal(model(steps_per_execution=4), dataset()) if shares_executions() else ""
-    ways = all_ways(tried, but="four at once" if several else "")
+    counts = []
+
+    def counted(made):
+        counts.append(len(tried(made).trials.measured))
+
+    ways = all_ways(counted, but="four at once" if several else "")
     print(
         json.dumps(
             {
@@ -182,6 +187,7 @@ def main(folder):
                 "eager": eager,
                 "plain": plain,
                 "ways": ways,
+                "measured of each way": dict(zip(ways, counts, strict=True)),
                 "pressed": disturbed(OF_A_CHANGE, press),
                 "pressed at once": disturbed(AS_IT_IS, press),
                 "failed": disturbed(OF_A_CHANGE, fail),

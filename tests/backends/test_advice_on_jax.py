@@ -74,6 +74,7 @@ def test_training_goes_on_bit_for_bit(found, way):
     same, raised = found["ways"][way]
     assert same
     assert not raised
+    assert found["measured of each way"][way] > 0
 
 
 @pytest.mark.fault(1, "Ctrl-C while advice is tried on JAX")

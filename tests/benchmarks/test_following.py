@@ -24,7 +24,7 @@ BY_ID = {program.name: program for program in (*OF_INPUT, *OF_SOURCES, *OF_TRAIN
 
 ELSEWHERE = {
     *("enable-xla", "mixed-precision", "multiples-of-8", "larger-batch", "gpu-thread-mode"),
-    *("balance-workers", "reduce-in-half-precision", "async-callback"),
+    *("balance-workers", "reduce-in-half-precision", "async-callback", "model-at-epoch-end"),
 }
 """Advice for GPUs, for several workers and for JAX, none of which these programs have."""
 

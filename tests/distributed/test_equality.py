@@ -122,5 +122,7 @@ def test_metrics_are_those_of_one_device(kind, trained):
     assert common
     for found in group.results():
         for name in common:
+            assert [run for run, _ in found[name]] == [run for run, _ in alone[name]]
+            assert {run for run, _ in found[name]} == {"train", "validation"}
             for (run, values), (_, expected) in zip(found[name], alone[name], strict=True):
                 assert values == pytest.approx(expected, abs=1e-5), (name, run)

@@ -98,6 +98,7 @@ def test_averages_keep_the_bits_of_what_is_equal(nursery):
 def test_a_training_on_files_of_its_own_goes_on_where_it_stopped(looked):
     found = by_worker(looked, "files_of_its_own")
     assert all(worker["equal"] for worker in found)
+    assert all(worker["begun_at"] == [0, 0, 4] for worker in found)
     assert all(worker["end"] == found[0]["end"] for worker in found)
 
 

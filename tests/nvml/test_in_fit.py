@@ -47,6 +47,7 @@ def test_a_fit_is_sampled_and_gives_nvml_back(two, model, tmp_path, monkeypatch)
     found = kp.load_scalars(tmp_path)
     gpus = {tag.split("/")[1] for tag in found["tag"].unique() if tag.startswith("gpu/")}
     assert gpus == {"0"}
+    assert "gpu/0/sm_active_pct" in set(found["tag"])
     assert (found[found["tag"] == "gpu/0/sm_active_pct"]["value"] == 2.0).all()
     assert kp.diagnose(tmp_path).summary.facts.to_json()["gpus"] == {"gpu/0": "NVIDIA H200 GPU-2"}
 

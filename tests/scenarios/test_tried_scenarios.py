@@ -85,7 +85,7 @@ def xla_pays(data):
     for turn in range(1, 41):
         took_s.append([epoch_s(model, few) for model in models])
         without, with_it = map(sum, zip(*took_s, strict=True))
-        if turn >= 10 and without > CLEARLY * with_it:
+        if turn == 10 and without > CLEARLY * with_it:
             break
     return without > PAYS * with_it
 

@@ -160,7 +160,9 @@ def test_what_cannot_be_written_is_told_and_raises_nothing(environment, monkeypa
 def test_no_process_is_started_when_time_is_over(environment):
     environment({(): Scripted(10.0), ("A",): Scripted(5.0)})
     found = trials_of(dataset(), seconds=0.01)
+    assert environment.ended == []
     assert not found.changes
+    assert [each.id for each in found.not_tried] == ["a", "b"]
     assert all("were over" in each.why for each in found.not_tried)
 
 

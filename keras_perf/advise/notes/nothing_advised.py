@@ -21,7 +21,10 @@ PARTS = {
 }
 """Verdict → the part that its advice is on."""
 
-ALSO = {"callback-bound": "tune-gc", "compile-bound": "disable-xla"}
+ALSO = {
+    "callback-bound": {"tune-gc", "model-at-epoch-end"},
+    "compile-bound": {"disable-xla"},
+}
 """Verdict → advice on what may lie in its part, as pauses of the collector lie in callbacks, and
 advice that only a trial gives."""
 
@@ -29,7 +32,7 @@ advice that only a trial gives."""
 def nothing_advised_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence, where nothing is advised on the verdict's part."""
     situation, verdict = run.situation, run.verdict
-    if verdict not in PARTS or ALSO.get(verdict) in run.advised:
+    if verdict not in PARTS or not ALSO.get(verdict, set()).isdisjoint(run.advised):
         return
     if any(known_of(id).on == PARTS[verdict] for id in run.advised):
         return

@@ -53,7 +53,7 @@ def recommendations(situation: Situation) -> tuple[Recommendation, ...]:
     left = [
         advice
         for advice in found
-        if (advice.id, advice.of) not in said and advice.predicted_speedup < WORTH_SAYING
+        if (advice.id, advice.of) not in said and not _worth_saying(advice)
     ]
     for advice in chosen:
         model = advice.change(model, 0.0)
@@ -78,7 +78,9 @@ def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation
         hooks, of = direct.evidence.get("hooks") or [direct.evidence["owner"]], direct.of
         for rarer in [each for each in left if each.id == "amortize-callback" and each.of == of]:
             if rarer.evidence["owner"] in hooks:
-                left.remove(direct if _gone(direct) < _gone(rarer) / 2 else rarer)
+                only_rarer = _worth_saying(rarer) and not _worth_saying(direct)
+                far_more = _gone(direct) < _gone(rarer) / 2
+                left.remove(direct if only_rarer or far_more else rarer)
     return left
 
 
@@ -115,8 +117,11 @@ def _gone(advice: Recommendation) -> float:
 
 def _pays(advice: Recommendation, model: StepModel) -> bool:
     """It is worth saying, and the whole training is no longer than without."""
-    worth = advice.predicted_speedup >= WORTH_SAYING
-    return worth and not _longer(model, advice.change(model, 0.0))
+    return _worth_saying(advice) and not _longer(model, advice.change(model, 0.0))
+
+
+def _worth_saying(advice: Recommendation) -> bool:
+    return advice.predicted_speedup >= WORTH_SAYING
 
 
 def _longer(model: StepModel, changed: StepModel) -> bool:

@@ -38,15 +38,16 @@ WITHOUT_A_LAYER = (
     "crops,",
     "# where it is a layer: those of which supports_jit is False, also in models inside\n"
     "print([each.name for each in model.layers if not each.supports_jit])\n"
-    "def first(x, y, training=True):\n"
+    "def first(x, y, *weights, training=True):\n"
     "    for layer in taken_out:  # of the model, which then does without them\n"
     "        x = layer(x, training=training)\n"
-    "    return x, y\n",
+    "    return x, y, *weights\n",
 )
 """Title, what runs operations from Python, and code, where `jit_compile=True` changes nothing."""
 
 OF_ARRAYS = "dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).batch({rows})\n"
 IN_A_MAP = "dataset = dataset.map(first, num_parallel_calls=tf.data.AUTOTUNE)"
+FIT = "\nmodel.fit(dataset, ...)  # without batch_size and validation_split"
 IN_VALIDATION = (
     "\n# and in what is validated and predicted, with training=False: a crop crops there, too"
 )
@@ -155,9 +156,10 @@ def _calling_it(facts: RunFacts) -> str:
     """What was a layer is called where batches are made."""
     kind = facts.input.input_kind
     if kind not in (None, "tf.data", "arrays"):
-        return f"x, y = first(x, y)  # where your {kind} makes a batch"
-    made = OF_ARRAYS.format(rows=batch_size(facts) or "batch_size") if kind == "arrays" else ""
-    return made + IN_A_MAP
+        return f"x, y = first(x, y)  # where your {kind} makes a batch, in the process that trains"
+    if kind != "arrays":
+        return IN_A_MAP
+    return OF_ARRAYS.format(rows=batch_size(facts) or "batch_size") + IN_A_MAP + FIT
 
 
 def _on_a_cpu_without(half: str, facts: RunFacts) -> bool:

@@ -24,6 +24,8 @@ Five models of 32 to 608 variables on a CPU: 1.0 to 2.2."""
 MEANWHILE = 0.0, 1.0, 2.2
 """The same where the device computes meanwhile."""
 
+OF_A_STEP = ("on_train_batch_begin", "on_train_batch_end")
+
 HELD_IN = ("callbacks", "other_host")
 """The parts of a step that hold it; where the device computes meanwhile, computing does too."""
 
@@ -40,20 +42,16 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool:
     return set(advice.evidence["hooks"]).isdisjoint(often_read_by(facts))
 
 
-@rule(
-    "model-at-epoch-end",
-    on="callbacks",
-    leaves="other callbacks, and what else the hook does, stay",
-    followed=_followed,
-)
+@rule("model-at-epoch-end", followed=_followed)
 def model_at_epoch_end(situation: Situation) -> Recommendation | None:
     """Each time a hook reads the model within an epoch, JAX's state is handed to its variables.
 
     What it cannot see: how long it takes to collect the state again for the next step, which is
-    taken to be about as long as handing it back.
+    taken to be nearly as long as handing it back.
     """
     facts, settings = situation.facts, situation.facts.settings
-    hooks = often_read_by(facts)
+    # Those of a validation's batches take no part of a step.
+    hooks = [hook for hook in often_read_by(facts) if hook.endswith(OF_A_STEP)]
     spent_s = sum(settings.state_reads_s.get(hook, 0.0) for hook in hooks)
     if (
         not spent_s

@@ -78,6 +78,8 @@ class EnvironmentTrials:
         return replace(trials, changes=changes, not_tried=not_tried, stopped=stopped)
 
     def _run(self, left: list[EnvironmentSetting]) -> None:
+        if self._time_is_over(left):
+            return
         with TemporaryDirectory(prefix="keras_perf_") as name:
             folder = Path(name)
             try:
@@ -96,10 +98,7 @@ class EnvironmentTrials:
         self, present: TrainingProcess, left: list[EnvironmentSetting], folder: Path
     ) -> None:
         """Raises FailedError where the process without any setting does not begin to train."""
-        while left:
-            if self.budget.left_s <= 0:
-                self._leave_out_all(left, WhyNotTried.TIME_IS_OVER.of(budget_s=self.budget.seconds))
-                return
+        while left and not self._time_is_over(left):
             self.progress.tries(f"{left[0].variable}={left[0].value}", self.budget.left_s)
             present.begins()
             setting = left.pop(0)
@@ -121,6 +120,12 @@ class EnvironmentTrials:
             setting.id, ENVIRONMENT, setting.code, lambda setup: setup, costs=setting.costs
         )
         self.changes.append(as_tried(change, pair, self.outside_ms))
+
+    def _time_is_over(self, left: list[EnvironmentSetting]) -> bool:
+        over = self.budget.left_s <= 0
+        if over:
+            self._leave_out_all(left, WhyNotTried.TIME_IS_OVER.of(budget_s=self.budget.seconds))
+        return over
 
     def _leave_out_all(self, left: list[EnvironmentSetting], why: str) -> None:
         while left:

@@ -64,7 +64,7 @@ class Setup:
         return min(known, default=math.inf)
 
     def whole_calls(self, most: float) -> int:
-        """At most so many an execution; if no fewer than half of them, such as divide an epoch.
+        """At most so many an execution; where more than half of them do, such as divide an epoch.
 
         With `steps_per_epoch` on data without an end Keras makes its last execution a whole one.
         """

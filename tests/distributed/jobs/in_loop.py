@@ -237,11 +237,12 @@ def files_of_its_own(where, folder):
     files = [str(number) for number in range(2 * where.workers)]
     case = Case(lambda: optimizers.Adam(1e-2), "--steps-per-call 4", dropout=0.3)
     whole, batches, iterate = case.arrays(), template.batches, loop.iterate
-    taken = []
+    taken, begun_at = [], []
 
     def own(args, split, first_step=0):
         if split == "test":
             return batches(args, split)
+        begun_at.append(first_step)
         rows = np.concatenate([np.arange(int(f), 640, len(files)) for f in mine])
         dataset = tf.data.Dataset.from_tensor_slices((whole[0][rows], whole[1][rows]))
         dataset = dataset.shuffle(len(rows), seed=args.seed)
@@ -262,7 +263,8 @@ def files_of_its_own(where, folder):
             template.train(args, where)
         ends.append(flat([*made[-1].model.trainable_variables, *made[-1].optimizer.variables]))
     template.batches, loop.iterate = batches, iterate
-    return {"equal": bool((ends[0] == ends[1]).all()), "end": ends[0].tolist()}
+    equal = bool((ends[0] == ends[1]).all())
+    return {"equal": equal, "end": ends[0].tolist(), "begun_at": begun_at}
 
 
 def frozen_weights(rank, folder):

@@ -221,13 +221,18 @@ def test_nothing_is_said_of_one_predict_of_many_batches(tmp_path):
     assert about_calls(tmp_path) == ([], [])
 
 
+def both_in(log_dir):
+    calls = facts_in(log_dir).inference
+    return calls["evaluate"], calls["predict"]
+
+
 @pytest.mark.parametrize("steps", [1, 4])
 def test_batches_are_counted_whatever_the_steps_per_execution(steps, tmp_path):
     network, gaps = programs.model(steps_per_execution=steps), kp.StepGapDetector(tmp_path)
     x, y = programs.arrays(10)
     network.evaluate(x, y, batch_size=8, verbose=0, callbacks=[gaps])
     network.predict(x, batch_size=8, verbose=0, callbacks=[gaps])
-    for call in facts_in(tmp_path).inference.values():
+    for call in both_in(tmp_path):
         executions = -(-10 // steps)
         assert (call.executions, call.steps, call.examples) == (executions, 10, 80)
         assert call.steps_per_execution == steps
@@ -254,7 +259,7 @@ def test_executions_are_cut_where_the_data_end_and_nowhere_else(data, steps, bat
     network, gaps = programs.model(steps_per_execution=4), kp.StepGapDetector(tmp_path)
     network.evaluate(data, steps=steps, verbose=0, callbacks=[gaps])
     network.predict(data, steps=steps, verbose=0, callbacks=[gaps])
-    for call in facts_in(tmp_path).inference.values():
+    for call in both_in(tmp_path):
         assert (call.steps, call.examples) == (batches, 8 * batches)
 
 
@@ -282,7 +287,7 @@ def test_data_of_unknown_length_are_counted_when_they_end(tmp_path):
     for _ in range(2):
         network.evaluate(data, verbose=0, callbacks=[gaps])
         network.predict(data, verbose=0, callbacks=[gaps])
-    for call in facts_in(tmp_path).inference.values():
+    for call in both_in(tmp_path):
         assert (call.calls, call.steps, call.examples) == (2, 20, 160)
 
 

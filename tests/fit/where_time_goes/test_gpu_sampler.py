@@ -229,7 +229,10 @@ def test_a_gpu_that_fails_in_the_middle_costs_one_line_and_its_values(scripted, 
     found = fit(tmp_path, Breaks())
     assert len([line for line in said() if "GPU is lost" in line]) == 1
     assert found["step"].max() == 300
-    assert (found[found["tag"] == "gpu/0/utilization_pct"]["value"] == 90.0).all()
+    values = found[found["tag"] == "gpu/0/utilization_pct"]
+    assert len(values)
+    assert values["step"].max() < 300
+    assert (values["value"] == 90.0).all()
 
 
 def test_many_fits_leave_no_thread_and_no_sensor_open(scripted, tmp_path):

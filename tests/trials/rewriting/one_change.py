@@ -44,6 +44,7 @@ def rewritten(dataset, alone=12):
         except NoLongerPossibleError:
             continue
         settings.append(change.options)
+    assert found, "nothing can be changed"
     yield "all together", set_to(together.dataset(), settings)
 
 

@@ -41,9 +41,12 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     waited_ms = model.outside.get("validation_ends", 0.0)
     if known is None or found is None or waited_ms < WORTH * model.training_ms:
         return None
+    rows = found.batch_size or 32
     larger = larger_validation_batches(situation)
-    rows = found.batch_size if larger is None else larger.evidence["advised"]
-    code, at_worst = _code(found, facts, rows or 32), _slower(found, model.pool)
+    # With validation_steps larger batches are of more examples, unless these are fewer.
+    if larger is not None and not facts.settings.validation_steps:
+        rows = larger.evidence["advised"]
+    code, at_worst = _code(found, facts, rows), _slower(found, model.pool)
     if code is None:
         return None
 

@@ -23,6 +23,7 @@ WAITED_FOR = ("callbacks", "other_host", "compile")
 
 _ACTIVITIES = {"sm_active_pct": "SMs are active", "utilization_pct": "Any kernel runs"}
 """Sensors of a GPU, the one that tells more first, and what they say of it."""
+RATE = "; the learning rate may have to follow"
 _SWEEP = " keras_perf.sweep_batch_size measures other sizes."
 
 
@@ -74,14 +75,15 @@ def larger_batch(situation: Situation) -> Recommendation | None:
     if active > MOSTLY_ACTIVE_PCT or free < 0.5 or situation.model.rest.get("wire"):
         return None
     twice = 2 * (batch_size(facts) or round(batch / max(1.0, facts.settings.fetches_per_step)))
+    rate = "" if facts.settings.batches_per_update % 2 == 0 else RATE
     return predicted(
         situation.model,
         _twice_the_batch(situation),
         title=f"Double the batch to {twice}",
         reason=(
             f"{_ACTIVITIES[sensor]} for {in_percent(active / 100)} of the time and "
-            f"{in_percent(free)} of the memory was never used. The speed-up is per example; the "
-            f"learning rate may have to follow.{_SWEEP if facts.settings.can_be_swept else ''}"
+            f"{in_percent(free)} of the memory was never used. The speed-up is per example{rate}."
+            f"{_SWEEP if facts.settings.can_be_swept else ''}"
         ),
         action=in_larger_batches(twice, 2, facts),
         evidence={sensor: active, "memory_free_share": free, "batch": batch},

@@ -155,13 +155,6 @@ def put_together(
     return total, [all_as_one, *predicted]
 
 
-def _longer_epochs(tried: TriedChange, facts: RunFacts) -> str:
-    """A sentence, where epochs of whole executions get more steps; "" elsewhere."""
-    if tried.id != "raise-steps-per-execution" or not facts.length.ends_by_steps:
-        return ""
-    return whole_executions(facts, facts.length.epoch_steps, tried.number)
-
-
 def _in_place_of(
     advice: Recommendation | None, tried: TriedChange, facts: RunFacts
 ) -> Recommendation:
@@ -180,7 +173,9 @@ def _in_place_of(
         f"Tried on this training ({tried.where}{on_top}): a step took {_before_and_after(tried)}."
     )
     reason += f" Its cost: {tried.costs}." if tried.costs else ""
-    reason += _longer_epochs(tried, facts)
+    longer = tried.id == "raise-steps-per-execution" and facts.length.ends_by_steps
+    if longer:
+        reason += whole_executions(facts, facts.length.epoch_steps, tried.number)
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     reason += " It was measured by itself, and is in no total." if tried.stands_alone else ""
     if advice is not None:
@@ -189,7 +184,8 @@ def _in_place_of(
             **evidence,
             "predicted_by_model": advice.predicted_speedup,
         }
-        reason = f"{advice.reason} {reason}"
+        # What the rule says of an epoch's length is of another number of steps.
+        reason = reason if longer else f"{advice.reason} {reason}"
     gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
     return Recommendation(
         tried.id,

@@ -116,7 +116,9 @@ def test_an_axis_that_varies_is_told_from_a_partial_batch():
     of_dataset = told(**grain, loader={"kind": "MapDataset"})
     assert of_dataset.action == "dataset = dataset.batch(batch_size, drop_remainder=True)"
     of_loader = told(**grain, loader={"kind": "DataLoader"})
-    assert of_loader.action.startswith("grain.Batch(batch_size, drop_remainder=True)  # the last")
+    assert of_loader.action.startswith(
+        "grain.transforms.Batch(batch_size, drop_remainder=True)  # the last"
+    )
 
 
 def test_a_loop_s_function_that_is_traced_for_each_length_is_told_to_generalise():
@@ -756,6 +758,7 @@ def test_twice_the_batch_with_half_of_them_gathered_changes_no_update(gathered, 
     known = IDLE | {"batches_per_update": gathered}
     advice = on_a_gpu(larger_batch, sensors={"gpu/0/sm_active_pct": 20.0}, **known)
     assert advice.action.endswith("updates stay as they are") is told
+    assert ("the learning rate may have to follow" in advice.reason) is not told
 
 
 def test_a_smaller_last_batch_makes_no_odd_size_and_arrays_are_not_batched_by_the_user():

@@ -61,11 +61,12 @@ def test_where_nothing_waits_the_device_may_have_computed_meanwhile():
     "found",
     [
         reading(),
+        reading("Reads.on_test_batch_end"),
         reading(READS, times=15),
         reading(READS, state_reads_s={}),
         reading(READS, steering_hooks={READS: "learning_rate"}),
     ],
-    ids=["no hook", "seldom", "not timed", "sets the rate"],
+    ids=["no hook", "work in validation", "seldom", "not timed", "sets the rate"],
 )
 def test_nothing_is_advised_of_hooks_that(found):
     assert model_at_epoch_end(found) is None
@@ -82,11 +83,17 @@ def test_code_of_keras_s_own_and_of_two_hooks():
 
 
 @pytest.mark.parametrize(
-    ("owned_ms", "advised"), [(1.2, "model-at-epoch-end"), (5.0, "amortize-callback")]
+    ("owned_ms", "each_ms", "advised"),
+    [
+        (1.2, 1.0, "model-at-epoch-end"),
+        (5.0, 1.0, "amortize-callback"),
+        # The other gains too little to be said.
+        (0.5, 0.1, "amortize-callback"),
+    ],
 )
-def test_a_hook_is_told_one_of_both(owned_ms, advised):
+def test_a_hook_is_told_one_of_both(owned_ms, each_ms, advised):
     parts = {"compute": 3.0, "callbacks": 5.0, "other_host": 2.0}
-    found = reading(READS, parts=parts)
+    found = reading(READS, each_ms=each_ms, parts=parts)
     found = replace(found, summary=replace(found.summary, owners={READS: owned_ms}))
     both = {"model-at-epoch-end", "amortize-callback"}
     assert both & {each.id for each in recommendations(found)} == {advised}

@@ -129,9 +129,13 @@ def test_the_dataset_of_arrays_has_the_larger_batches_that_are_advised():
     many = {"executions": 400, "steps": 400, "parts_s": {"dispatch": 3.0, "compute": 1.0}}
     found = waiting(of={"input_kind": "arrays", "dataset": None, "batch_size": 4} | many)
     assert "validation_batch_size=16" in larger_validation_batches(found).action
-    assert (
-        "from_tensor_slices((x_val, y_val)).batch(16)" in validation_without_autotune(found).action
+    made = "from_tensor_slices((x_val, y_val)).batch"
+    assert f"{made}(16)" in validation_without_autotune(found).action
+    # With validation_steps larger ones would be of more examples.
+    counted = waiting(
+        of={"input_kind": "arrays", "dataset": None, "batch_size": 4} | many, validation_steps=80
     )
+    assert f"{made}(4)" in validation_without_autotune(counted).action
 
 
 @pytest.mark.parametrize(
