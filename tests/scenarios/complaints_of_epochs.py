@@ -6,7 +6,6 @@ import gc
 import time
 from collections import deque
 from collections.abc import Callable
-from statistics import median
 from threading import Event
 from typing import Any, ClassVar
 
@@ -164,29 +163,47 @@ def evaluate_in_a_callback(callbacks: Callbacks, *, healthy: bool) -> None:
 
 
 class Boundaries(keras.callbacks.Callback):
-    """Times what lies between an epoch's last batch and the next one's first, and all of it."""
+    """Times what lies between an epoch's last batch and the next one's first, and all of it.
+
+    Without what callbacks take between this one and the one that `last` makes.
+    """
 
     ALL_S: ClassVar[list[float]] = []
     ITERATORS_S: ClassVar[list[float]] = []
 
     def on_train_begin(self, logs: Any = None) -> None:
         self.ITERATORS_S.clear()
-        self.ended, self.begin = 0.0, time.perf_counter()
+        self.ended = self.others_s = 0.0
+        self.begin = self.now()
+
+    def now(self) -> float:
+        """As if the others took no time."""
+        return time.perf_counter() - self.others_s
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self.begun = time.perf_counter()
+        self.begun = self.hooked = self.now()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         if batch == 0 and self.ended:
-            now = time.perf_counter()
-            self.ITERATORS_S.append(now - self.begun)
-            MEASURED.append(1e3 * (now - self.ended))
+            self.ITERATORS_S.append(self.now() - self.begun)
+            MEASURED.append(1e3 * (self.now() - self.ended))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.ended = time.perf_counter()
+        self.ended = self.now()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.hooked = self.now()
 
     def on_train_end(self, logs: Any = None) -> None:
-        self.ALL_S[:] = [time.perf_counter() - self.begin]
+        self.ALL_S[:] = [self.now() - self.begin]
+
+    def last(self) -> keras.callbacks.Callback:
+        """Stands behind the others, whose hooks of epochs it times."""
+
+        def behind(epoch: int, logs: Any) -> None:
+            self.others_s += self.now() - self.hooked
+
+        return keras.callbacks.LambdaCallback(on_epoch_begin=behind, on_epoch_end=behind)
 
 
 def with_one_iterator() -> tuple[float, float]:
@@ -219,20 +236,9 @@ def epochs_of_three_steps(callbacks: Callbacks, *, healthy: bool) -> None:
     if healthy:
         data = data.repeat().prefetch(tf.data.AUTOTUNE)
         arguments = {"epochs": 2, "steps_per_epoch": steps * epochs // 2}
-    usual_ms = []
-    # Without ours before and after: the machine may have become slower meanwhile.
-    for hooks in ([], [], callbacks, []):
-        MEASURED.clear()
-        mlp().fit(data, verbose=0, shuffle=False, callbacks=[Boundaries(), *hooks], **arguments)
-        usual_ms.append(median(MEASURED))
-        if hooks:
-            kept = [*MEASURED], [*Boundaries.ALL_S], [*Boundaries.ITERATORS_S]
-    MEASURED[:], Boundaries.ALL_S[:], Boundaries.ITERATORS_S[:] = kept
-    # Means differ by the ends of a few iterators; what is written of each epoch, by medians.
-    _, before_ms, with_ours_ms, after_ms = usual_ms
-    writing_ms = with_ours_ms - (before_ms + after_ms) / 2
-    MEASURED[:] = [each_ms - writing_ms for each_ms in MEASURED]
-    Boundaries.ALL_S[0] -= len(MEASURED) * writing_ms / 1e3
+    first = Boundaries()
+    hooks = [first, *callbacks, first.last()]
+    mlp().fit(data, verbose=0, shuffle=False, callbacks=hooks, **arguments)
 
 
 def slow_map(waited: list[float]) -> Callable[[Any, Any], Any]:
