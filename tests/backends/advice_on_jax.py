@@ -177,7 +177,8 @@ def main(folder):
     counts = []
 
     def counted(made):
-        counts.append(len(tried(made).trials.measured))
+        counts.append(0)
+        counts[-1] = len(tried(made).trials.measured)
 
     ways = all_ways(counted, but="four at once" if several else "")
     print(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
-from keras_perf.advise.rules.model_in_hooks import often_read_by
+from keras_perf.advise.rules.model_in_hooks import OF_A_STEP, often_read_by
 from keras_perf.records.figures import in_ms, in_s
 from keras_perf.records.run.settings import Settings
 
@@ -32,7 +32,9 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
                 "all of its calls are over, which counts as Keras's own work between epochs."
             )
     reads = often_read_by(run.facts)
-    if reads and "model-at-epoch-end" not in run.advised:
+    if "model-at-epoch-end" in run.advised:
+        reads = [hook for hook in reads if not hook.endswith(OF_A_STEP)]
+    if reads:
         yield (
             f"{listed(reads)} read self.model while an epoch ran: each time, the whole state of "
             f"model and optimizer is handed back to its variables{_took(settings, reads)} and "

@@ -76,7 +76,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
         model,
         change,
         title=f"Run {recommended} steps per execution",
-        reason=f"Measured during training: {trial.reason}{_besides(situation, recommended)}",
+        reason=f"Measured during training: {trial.reason}{besides(situation, recommended)}",
         action=_with_more_steps(situation, recommended),
         evidence={**trial.evidence, "present": current, "advised": recommended},
     )
@@ -104,7 +104,8 @@ def _cpu_left(situation: Situation, inside: float, optimism: float) -> float:
     return beside + (1 - beside) * inside
 
 
-def _besides(situation: Situation, number: int) -> str:
+def besides(situation: Situation, number: int) -> str:
+    """Sentences, or "", on what else goes with executions of so many steps."""
     return f"{_on_replicas(situation)}{_of_validation(situation, number)}"
 
 

@@ -183,6 +183,8 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
     larger = f"{LARGER} times as large" if batch is None else f"of {LARGER * batch:.0f} examples"
     number: int | str = "..." if batch is None else round(LARGER * batch)
     room, action = _room_for_it(number, summary)
+    gathers = summary.facts.settings.batches_per_update % LARGER == 0
+    rate = "" if gathers else " The learning rate may have to follow."
 
     def change(model: StepModel, optimism: float) -> StepModel:
         return model.with_rest({"wire": 1 / LARGER + 0.1 * max(0.0, -optimism)})
@@ -193,8 +195,7 @@ def fewer_exchanges(situation: Situation) -> Recommendation | None:
         title=f"Exchange gradients once for a batch {larger}",
         reason=(
             f"The exchange takes {in_ms(summary.wire_ms)} of each step of {in_ms(summary.step_ms)}"
-            f", however large the batch. The speed-up is per example. {room} The learning rate "
-            "may have to follow."
+            f", however large the batch. The speed-up is per example. {room}{rate}"
         ),
         action=action,
         evidence={"wire_ms": summary.wire_ms, "batch": batch, "times_as_large": LARGER},

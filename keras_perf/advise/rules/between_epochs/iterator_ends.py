@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.epochs import WORTH
-from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
+from keras_perf.advise.rules.between_epochs.validation_batches import (
+    LARGER,
+    larger_validation_batches,
+)
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
@@ -24,7 +27,7 @@ UNTUNED = (
     "options = tf.data.Options()\n"
     "options.autotune.enabled = False\n"
     "validation_data = validation_data{prefetched}.with_options(options)\n"
-    "model.fit(..., validation_data=validation_data)"
+    "model.fit(..., validation_data=validation_data{fewer})"
 )
 
 
@@ -41,12 +44,8 @@ def validation_without_autotune(situation: Situation) -> Recommendation | None:
     waited_ms = model.outside.get("validation_ends", 0.0)
     if known is None or found is None or waited_ms < WORTH * model.training_ms:
         return None
-    rows = found.batch_size or 32
-    larger = larger_validation_batches(situation)
-    # With validation_steps larger batches are of more examples, unless these are fewer.
-    if larger is not None and not facts.settings.validation_steps:
-        rows = larger.evidence["advised"]
-    code, at_worst = _code(found, facts, rows), _slower(found, model.pool)
+    times = 1 if larger_validation_batches(situation) is None else LARGER
+    code, at_worst = _code(found, facts, times), _slower(found, model.pool)
     if code is None:
         return None
 
@@ -88,23 +87,28 @@ def _slower(found: Inference, pool: int) -> float:
     return SLOWER + waits * max(0.0, pool / CALLS - 1)
 
 
-def _code(found: Inference, facts: RunFacts, rows: int) -> str | None:
+def _code(found: Inference, facts: RunFacts, times: int) -> str | None:
     """The same batches, untuned; None for data whose pipeline Keras makes.
 
     Arguments:
         found: of the validation.
         facts: of the run.
-        rows: of a batch of arrays: once they are a dataset, `validation_batch_size` has no effect.
+        times: so many times as large a batch of arrays is advised to be: once they are a dataset,
+            `validation_batch_size` has no effect.
     """
     if found.dataset is not None:
         kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
         prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
-        return UNTUNED.format(prefetched=prefetched) if found.dataset.autotuned else None
+        return UNTUNED.format(prefetched=prefetched, fewer="") if found.dataset.autotuned else None
     if found.input_kind != "arrays" or on_jax(facts):
         return None
+    steps, fewer = facts.settings.validation_steps, ""
+    if steps and times > 1:
+        fewer = f", validation_steps={steps // times}"
     return (
         "# x_val alone where there is no y_val, several inputs as a tuple, weights as a third; of\n"
         "# validation_split the rows at the end, which x and y of fit then lack\n"
         "validation_data = tf.data.Dataset.from_tensor_slices((x_val, y_val))"
-        f".batch({rows})\n{UNTUNED.format(prefetched='.prefetch(2)')}"
+        f".batch({times * (found.batch_size or 32)})\n"
+        f"{UNTUNED.format(prefetched='.prefetch(2)', fewer=fewer)}"
     )

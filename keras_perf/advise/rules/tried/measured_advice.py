@@ -11,6 +11,7 @@ from keras_perf.advise.gains.capped import within_a_ready_batch
 from keras_perf.advise.gains.of_a_part import gain_on_a_ready_batch
 from keras_perf.advise.recommendation import Change, Recommendation, gaining_with
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.steps_per_execution import besides
 from keras_perf.advise.rules.tried.first_pass import over_all_passes, with_first_pass
 from keras_perf.advise.rules.tried.left_out import LEFT_OUT, done_less_often
 from keras_perf.advise.situation import Situation
@@ -18,7 +19,6 @@ from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
-from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.tried.advice_trials import (
     WORTHWHILE,
     AdviceTrials,
@@ -41,7 +41,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         situation: of a run, with its trials or without.
         found: what rules advise, from the model.
     """
-    facts, trials = situation.facts, situation.facts.advice_trials
+    trials = situation.facts.advice_trials
     if trials is None:
         return list(found)
     alone, on_top = best_of_each(trials.changes), best_of_each(trials.together)
@@ -60,7 +60,7 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         if id == LEFT_OUT:
             # Without a callback its work is missing: that trial tells what doing it less saves.
             for advice in (each for each in found if each.id == id):
-                kept += done_less_often(advice, trials, facts.hooks)
+                kept += done_less_often(advice, trials, situation.facts.hooks)
             continue
         carrier = trials.carrier
         if carrier is not None and id != carrier.id:
@@ -73,7 +73,9 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
         elif paid is not None and (paid.stands_alone or id in on_top or unfinished):
             cached, last = known_of(id).keeps, on_top.get(id, paid)
             trained = over_all_passes(paid, situation, cached=cached)
-            advice = with_first_pass(_in_place_of(advised.get(id), trained, facts), paid, situation)
+            advice = with_first_pass(
+                _in_place_of(advised.get(id), trained, situation), paid, situation
+            )
             if carrier is not None:
                 advice = gaining_with(advice, ", ".join(each.id for each in trials.together[1:]))
             last = over_all_passes(last, situation, cached=cached)
@@ -156,14 +158,14 @@ def put_together(
 
 
 def _in_place_of(
-    advice: Recommendation | None, tried: TriedChange, facts: RunFacts
+    advice: Recommendation | None, tried: TriedChange, situation: Situation
 ) -> Recommendation:
     """What was tried, as it was tried; on top of others it has no gain alone.
 
     Arguments:
         advice: of a rule, if one has thought of it.
         tried: what was measured.
-        facts: of the run.
+        situation: of the run.
     """
     evidence: dict[str, Any] = {"tried_step_ms": [tried.before_ms, tried.after_ms]}
     if tried.number is not None:
@@ -173,9 +175,15 @@ def _in_place_of(
         f"Tried on this training ({tried.where}{on_top}): a step took {_before_and_after(tried)}."
     )
     reason += f" Its cost: {tried.costs}." if tried.costs else ""
-    longer = tried.id == "raise-steps-per-execution" and facts.length.ends_by_steps
-    if longer:
-        reason += whole_executions(facts, facts.length.epoch_steps, tried.number)
+    # Of another number of steps than the rule's it says otherwise what goes with it.
+    another = tried.id == "raise-steps-per-execution" and (
+        advice is None or advice.evidence.get("advised") != tried.number
+    )
+    if another and tried.number is not None:
+        length = situation.facts.length
+        steps = length.epoch_steps if length.ends_by_steps else None
+        reason += whole_executions(situation.facts, steps, tried.number)
+        reason += besides(situation, tried.number)
     reason += f" It alters training: {tried.alters}." if tried.alters else ""
     reason += " It was measured by itself, and is in no total." if tried.stands_alone else ""
     if advice is not None:
@@ -184,8 +192,7 @@ def _in_place_of(
             **evidence,
             "predicted_by_model": advice.predicted_speedup,
         }
-        # What the rule says of an epoch's length is of another number of steps.
-        reason = reason if longer else f"{advice.reason} {reason}"
+        reason = reason if another else f"{advice.reason} {reason}"
     gain, low, high = (1.0, 1.0, 1.0) if tried.after else (tried.gain, tried.low, tried.high)
     return Recommendation(
         tried.id,

@@ -128,13 +128,14 @@ def test_whole_executions_that_make_epochs_longer_are_told_of(ends_by_steps, mor
     trials = {"step_ms": 10.0, "changes": [change], "together": [change]}
     of_the_rule = {"recommended": 16, "predicted_speedup": 1.5, "low": 1.4, "high": 1.6}
     of_the_rule |= {"applied": False, "evidence": {"in_graph_ms": 6.0}}
-    for trial in ({}, {"steps_per_execution_trial": of_the_rule}):
-        context = {"advice_trials": trials, **known, **trial}
+    for number in (16, 32):
+        rules = {"steps_per_execution_trial": of_the_rule | {"recommended": number}}
+        context = {"advice_trials": trials, **known, **rules}
         case = situation(compute=6.0, dispatch=4.0, stages=STAGES, context=context)
         reason = advised(case)["raise-steps-per-execution"].reason
-        assert (f"each epoch gets {more} steps more" in reason) == bool(more)
-        # What the rule says of an epoch's length is of another number.
-        assert ("Measured during training" in reason) == bool(trial and not more)
+        # What the rule says of an epoch's length is of its own number.
+        assert ("Measured during training" in reason) == (number == 32)
+        assert (f"each epoch gets {more} steps more" in reason) == (bool(more) and number == 16)
 
 
 def test_what_pays_on_top_of_others_only_says_so():

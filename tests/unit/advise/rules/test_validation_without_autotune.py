@@ -131,11 +131,12 @@ def test_the_dataset_of_arrays_has_the_larger_batches_that_are_advised():
     assert "validation_batch_size=16" in larger_validation_batches(found).action
     made = "from_tensor_slices((x_val, y_val)).batch"
     assert f"{made}(16)" in validation_without_autotune(found).action
-    # With validation_steps larger ones would be of more examples.
+    # Fewer of them are as many examples.
     counted = waiting(
         of={"input_kind": "arrays", "dataset": None, "batch_size": 4} | many, validation_steps=80
     )
-    assert f"{made}(4)" in validation_without_autotune(counted).action
+    assert f"{made}(16)" in validation_without_autotune(counted).action
+    assert validation_without_autotune(counted).action.endswith("_data, validation_steps=20)")
 
 
 @pytest.mark.parametrize(
