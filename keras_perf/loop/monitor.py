@@ -173,6 +173,9 @@ class LoopMonitor:
             steps: to run in this call.
             left: how many steps may be run in one call at most: until an evaluation, say. None
                 is for no more than `steps`.
+
+        What it cannot see: whether the function was called. A call that is left by `continue`, for
+        a batch that is not wanted, counts its steps: leave such batches out of the dataset.
         """
         return Call(self._turns, iterator, steps, left)
 
