@@ -83,7 +83,8 @@ def find_learning_rate(
         TypeError: `dataset` is no `tf.data.Dataset` (on JAX: nor arrays), or a number is none.
         ValueError: the model is not compiled, runs eagerly, has a schedule as its learning rate, or
             logs no loss, or its train step writes or changes what is no variable (`try_advice`
-            says what); the dataset is empty or not batched; or a number is out of its range.
+            says what); the dataset is empty or not batched, writes files of the user's, or holds
+            more in memory than copies have room for; or a number is out of its range.
         LookupError: the model makes a train function of its own.
         OSError: `log_dir` cannot be written.
         NotImplementedError: Keras computes with neither TensorFlow nor JAX.

@@ -59,7 +59,8 @@ def sweep_steps_per_execution(
     Raises:
         TypeError: `dataset` is not a `tf.data.Dataset`, or `candidates` are not several numbers.
         ValueError: the model is not compiled or runs eagerly, its train step writes or changes what
-            is no variable (`try_advice` says what), or a number is below 1.
+            is no variable (`try_advice` says what), a number is below 1, or the dataset writes
+            files of the user's or holds more in memory than copies have room for.
         NotImplementedError: Keras does not compute with TensorFlow.
 
     What it cannot see: Keras's loop and callbacks, which run once per execution too.

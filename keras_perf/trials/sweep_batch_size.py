@@ -77,8 +77,9 @@ def sweep_batch_size(
         TypeError: `dataset` is no `tf.data.Dataset` (on JAX: nor arrays), or an argument is of the
             wrong type.
         ValueError: the model is not compiled, cannot be written or read, or is distributed; the
-            dataset is empty or not batched; a number is out of its range; no size could be
-            trained; or this process has taken the whole GPU.
+            dataset is empty or not batched, writes files of the user's, or holds more in memory
+            than copies have room for; a number is out of its range; no size could be trained; or
+            this process has taken the whole GPU.
         OSError: `log_dir` cannot be written.
         NotImplementedError: Keras computes with neither TensorFlow nor JAX.
 
