@@ -45,7 +45,7 @@ def test_everything_is_as_it_was(trained):
     before, function = state(network), network.train_function
     sweep(network, data)
     after = state(network)
-    for mine, theirs in zip(after, before, strict=False):
+    for mine, theirs in zip(after[: len(before)], before, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert all(not np.any(extra) for extra in after[len(before) :])
     assert network.train_function is function

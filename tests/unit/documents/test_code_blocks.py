@@ -37,7 +37,8 @@ def taken_by_a_notebook(text):
     for name, *options in map(shlex.split, magics):
         assert name in ("%load_ext", "%%keras_perf")
         if name == "%load_ext":
-            assert [callable(import_module(each).load_ipython_extension) for each in options]
+            assert options
+            assert all(callable(import_module(each).load_ipython_extension) for each in options)
         else:
             options_of(_arguments().parse_args(options), "notebook")
     compiled(re.sub("^%.*", "", text, flags=re.MULTILINE))

@@ -113,4 +113,4 @@ def test_the_note_stands_in_place_of_the_one_that_nothing_helps():
     found = situation(input_wait=8.0, compute=2.0, stages=RUNNING, context=context)
     notes = list(notes_of(diagnosed(found, "input-bound")))
     assert any("(s3://)" in note for note in notes)
-    assert not any(note.startswith("No change of the pipeline") for note in notes)
+    assert not any(note.startswith("No change to the pipeline") for note in notes)

@@ -160,5 +160,7 @@ def test_a_real_machine_answers():
     times = iter((0.0, 5.0))
     reader = DiskAndNetworkReader(lambda: next(times))
     reader.read()
-    assert all(value >= 0 for value in reader.read().values())
+    found = reader.read()
+    assert found
+    assert all(value >= 0 for value in found.values())
     reader.close()
