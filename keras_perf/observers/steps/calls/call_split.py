@@ -8,6 +8,9 @@ from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.execution import Execution, Kind
 from keras_perf.records.run.inference import CALL_PARTS
 
+HOLD_IT = ("compute", "compile", "dispatch")
+"""Parts that the wait for input lies in, where it was measured beside the executions."""
+
 
 class CallSplit:
     """The parts of a call, in nanoseconds.
@@ -66,9 +69,19 @@ class CallSplit:
             "callbacks": found.callbacks_ns + hooks_ns,
             "compile": found.compile_ns,
         }
-        if waited_ns is not None:
-            parts["input_wait"] = waited_ns
-            parts["compute"] = max(0, found.compute_ns - waited_ns)
         known = {part: ns for part, ns in parts.items() if ns is not None}
+        if waited_ns is not None:
+            _move_wait(known, waited_ns)
         known["other_host"] = max(0, total - sum(known.values()))
         return {part: known[part] for part in CALL_PARTS if part in known}
+
+
+def _move_wait(parts: dict[str, int], waited_ns: int) -> None:
+    """The wait for input becomes a part of its own: no more of it than there is where it lies."""
+    parts["input_wait"], left_ns = 0, waited_ns
+    for part in HOLD_IT:
+        moved_ns = min(left_ns, parts.get(part, 0))
+        if moved_ns:
+            parts[part] -= moved_ns
+            parts["input_wait"] += moved_ns
+            left_ns -= moved_ns
