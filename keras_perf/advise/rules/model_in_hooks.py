@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from keras_perf.advise.as_written import at
 from keras_perf.advise.code_names import identifier
+from keras_perf.advise.gains.less_of_parts import less_of
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.host import BEFORE_A_STEP, FREQUENCY_ARGUMENTS
 from keras_perf.advise.rules.rule import rule
@@ -19,7 +20,8 @@ OFTEN = 0.1
 
 WITH_COLLECTING = 1.0, 1.8, 2.2
 """What reading costs, in times as long as handing the state back takes: worst, expected, best.
-Five models of 32 to 608 variables on a CPU: 1.0 to 2.2."""
+Five models of 32 to 608 variables, on one core of a CPU and on two: 1.0 to 2.2, and 3.0 once
+(`benchmarks/other_backends/reading_the_model.py`)."""
 
 MEANWHILE = 0.0, 1.0, 2.2
 """The same where the device computes meanwhile."""
@@ -64,11 +66,7 @@ def model_at_epoch_end(situation: Situation) -> Recommendation | None:
 
     def change(model: StepModel, optimism: float) -> StepModel:
         gone_ms = spent_ms * between(*(WITH_COLLECTING if waits else MEANWHILE), optimism)
-        for part in (*HELD_IN, *(() if waits else ("compute",))):
-            if ms := model.rest.get(part, 0.0):
-                less_ms = min(ms, gone_ms)
-                model, gone_ms = model.with_rest({part: 1 - less_ms / ms}), gone_ms - less_ms
-        return model
+        return less_of(model, HELD_IN if waits else (*HELD_IN, "compute"), gone_ms)
 
     named = ", ".join(f"{hook}{at(facts.hook_sources.get(hook))}" for hook in hooks)
     return predicted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.advise.as_written import whole_executions
+from keras_perf.advise.gains.less_of_parts import less_of
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import (
     AGAIN,
@@ -56,7 +57,7 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         spared_ms = iterator_ms + last_ms * min(0.0, optimism)
         # An iterator's first batch is waited for, however quick the pipeline is.
         gone_ms = _first_waits_ms(situation) * (1 + LIKE_OTHERS * min(0.0, optimism))
-        return less_rest(_less_waiting(model, gone_ms), spared_ms)
+        return less_rest(less_of(model, OF_WAITING, gone_ms), spared_ms)
 
     longer = whole_executions(facts, steps)
     of_the_last = OF_THE_LAST.format(in_s(last_ms * facts.length.steps / 1e3)) if ends else ""
@@ -91,14 +92,6 @@ def _first_waits_ms(situation: Situation) -> float:
         return 0.0
     others_ms = max(0.0, wait_ms * epoch_steps - first_ms) / later
     return max(0.0, first_ms - others_ms) * (known.epoch_gaps - 1) / steps
-
-
-def _less_waiting(model: StepModel, gone_ms: float) -> StepModel:
-    for part in OF_WAITING:
-        if ms := model.rest.get(part, 0.0):
-            less_ms = min(ms, gone_ms)
-            model, gone_ms = model.with_rest({part: 1 - less_ms / ms}), gone_ms - less_ms
-    return model
 
 
 def _last_end_ms(situation: Situation, spared_ms: float) -> float:
