@@ -203,6 +203,7 @@ def _best(sums: dict[str, int]) -> str:
 BLOCKS: dict[str, Callable[[Found], str]] = {
     "overhead": overhead,
     "overhead_on_jax": overhead,
+    "reading_the_model_on_jax": partial(as_it_is, "models"),
     "hot_path": hot_path,
     "split": split,
     "gpu_sampler": gpu_sampler,

@@ -21,7 +21,7 @@ OFTEN = 0.1
 WITH_COLLECTING = 1.0, 1.8, 2.2
 """What reading costs, in times as long as handing the state back takes: worst, expected, best.
 Five models of 32 to 608 variables, on one core of a CPU and on two: 1.0 to 2.2, and 3.0 once
-(`benchmarks/other_backends/reading_the_model.py`)."""
+(`benchmarks/other_backends/reading_the_model_on_jax.py`)."""
 
 MEANWHILE = 0.0, 1.0, 2.2
 """The same where the device computes meanwhile."""

@@ -1,23 +1,24 @@
 """What a batch hook costs that reads `self.model` on Keras's JAX backend.
 
-    python benchmarks/other_backends/reading_the_model.py [--turns 4]
+    python benchmarks/other_backends/reading_the_model_on_jax.py [--turns 4]
 
-What: milliseconds of a step with such a hook at a batch's end more than with one that reads the
-logs, beside what handing the state back takes in the hook, as `state_reads_s` has it, for models of
-few and of many variables. The rest of the difference is collecting the state for the next step.
+What: milliseconds that a step is longer with such a hook at a batch's end than with one that reads
+the logs, beside what handing the state back takes in the hook, as `state_reads_s` has it, for
+models of few and of many variables. The rest of the difference is collecting the state for the next
+step.
 
 How: epochs of 150 steps on one compiled model, with each hook in turn; the medians of all turns.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 os.environ["KERAS_BACKEND"] = "jax"
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -63,8 +64,8 @@ def made(layers: int, width: int) -> keras.Model:
     return model
 
 
-def measured(layers: int, width: int, turns: int) -> str:
-    """A line of the table."""
+def measured(layers: int, width: int, turns: int) -> dict[str, Any]:
+    """A row of the table."""
     x = np.random.default_rng(0).normal(size=(ROWS * STEPS, width)).astype("float32")
     model, fit = made(layers, width), {"batch_size": ROWS, "verbose": 0, "shuffle": False}
 
@@ -83,19 +84,26 @@ def measured(layers: int, width: int, turns: int) -> str:
     spent_s, times = sum(settings.state_reads_s.values()), sum(settings.state_reads.values())
     variables = len(model.variables) + len(model.optimizer.variables)
     more_ms, handed_ms = touches_ms - looks_ms, 1e3 * spent_s / times
-    figures = looks_ms, touches_ms, more_ms, handed_ms, more_ms / handed_ms
-    return f"{variables:9}" + "".join(f"{each:13.2f}" for each in figures)
+    return {
+        "variables": variables,
+        "step_ms": looks_ms,
+        "reading_ms": touches_ms,
+        "more_ms": more_ms,
+        "handed_back_ms": handed_ms,
+        "more_of_handed_back": more_ms / handed_ms,
+    }
 
 
 def main() -> None:
     """Prints a row a model."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = result.parser(__doc__)
     parser.add_argument("--turns", type=int, default=4)
-    turns = parser.parse_args().turns
-    titles = ("step, ms", "reading, ms", "more, ms", "handed, ms", "times")
-    print(f"{'variables':>9}" + "".join(f"{title:>13}" for title in titles))
+    arguments = parser.parse_args()
+    result.begin()
+    models = result.Table()
     for layers, width in MODELS:
-        print(measured(layers, width, turns), flush=True)
+        models.add(**measured(layers, width, arguments.turns))
+    result.keep(arguments.json, models=models)
 
 
 if __name__ == "__main__":
