@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
+from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_for_a_core
 from keras_perf.advise.gains.meanwhile import done_beside_computing, not_held_up_by_hooks
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
@@ -73,7 +74,8 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     # A schedule computes the rate as well, and nobody stops or saves by the logs of a batch.
     by_others = {LOGS} if _several_set_the_rate(situation.facts) else {LEARNING_RATE, LOGS}
     steering = {name for name, what in settings.steering_hooks.items() if what not in by_others}
-    beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
+    waited = may_have_waited_for_a_core(situation)
+    beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering, *waited}
     owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
     for owner in sorted(owners, key=lambda name: -owners[name]):
         if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keras_perf.advise.gains.hooks_without_a_core import each_time_ms, may_have_waited_for_a_core
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import crowded, used_by_others
@@ -123,6 +124,18 @@ def may_be_held_up(situation: Situation) -> str:
         f"{'it' if number == 1 else 'them'} up. Train longer, or capture a trace of such steps "
         f"({ONE_THAT_STANDS_OUT})."
     )
+
+
+def may_be_no_hook(situation: Situation) -> str:
+    """That what a hook takes may be waiting for a core."""
+    waited = may_have_waited_for_a_core(situation)
+    owner = max(waited, key=lambda name: waited[name])
+    every = situation.facts.hooks[owner].every
+    begins = (
+        f"{owner} takes {in_ms(waited[owner])} of each step, nearly all of it in one of "
+        f"{every} calls, {in_ms(each_time_ms(situation, owner))} each time"
+    )
+    return f"{begins}: {_by_others(situation, 'and it may have waited for a core then')}"
 
 
 def may_be_dispatch(summary: Summary) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from keras_perf.advise.gains.compiling import hardly_compiles
+from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_for_a_core
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
     bound_between_epochs,
     gains,
     may_be_python,
+    parts_named,
+    speed_up,
 )
 from keras_perf.advise.gains.of_two_parts import held_by_two
 from keras_perf.advise.situation import Situation
@@ -27,6 +30,7 @@ from keras_perf.advise.verdict.undecided import (
     may_be_dispatch,
     may_be_eager,
     may_be_held_up,
+    may_be_no_hook,
     waits_for_others,
     who_slows,
     why_no_wait,
@@ -79,6 +83,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return _without_a_bottleneck(situation)
     if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
+    if verdict == "callback-bound" and not _surely_by_hooks(situation):
+        return "inconclusive", Because(may_be_no_hook(situation))
     return verdict, of_a_part(verdict, gain, situation)
 
 
@@ -131,6 +137,14 @@ def _gain_of_fetching(summary: Summary) -> float:
 
 def _no_wait(summary: Summary) -> str:
     return f"the input wait could not be measured: {why_no_wait(summary)}."
+
+
+def _surely_by_hooks(situation: Situation) -> bool:
+    """They are worth removing without those that may only have waited for a core."""
+    model, waited = situation.model, may_have_waited_for_a_core(situation)
+    names = parts_named("callback-bound", situation.summary)
+    surely_ms = sum(model.rest.get(name, 0.0) for name in names) - sum(waited.values())
+    return not waited or speed_up(surely_ms, model.step_ms) >= WORTHWHILE
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

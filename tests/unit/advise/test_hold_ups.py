@@ -1,15 +1,17 @@
-"""Executions that were held up are told from those that XLA compiled in, whatever their length."""
+"""What was held up is told from what compiles, and from hooks that work."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from hand_built import situation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.advise.gains.compiling import COUNTED
 from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
+from keras_perf.advise.rules.host import amortize_callback
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.steps.recompiling import SHARE_OF_FIRST, RecompileGuess
@@ -120,3 +122,63 @@ def test_what_is_hardly_worth_removing_leaves_the_guess_inconclusive():
     found, because = verdict_of(with_two_guesses(compute=10.0, input_wait=0.5))
     assert found == "inconclusive"
     assert str(because).startswith("2 of 40 steps took as long as XLA compiles")
+
+
+HOOK = "Mine.on_train_batch_end"
+
+
+def with_a_hook(
+    each_ms: float = 4.0, every: int = 10, others_pct: float = 60.0, sure_ms: float = 0.0
+) -> Situation:
+    """Steps that compute for 2 ms, and a hook that works in some calls while others use the CPUs.
+
+    Another one works in each call, for `sure_ms`.
+    """
+    rare_ms = each_ms / every
+    times = {"times": 400, "working": 400 / every}
+    sure = {"Sure.on_train_batch_end": sure_ms} if sure_ms else {}
+    return situation(
+        400,
+        compute=2.0,
+        callbacks=rare_ms + sure_ms,
+        input_wait=0.0,
+        dispatch=0.0,
+        owners={HOOK: rare_ms, **sure},
+        process_cpu_pct=100.0,
+        sensors={"host/cpu_pct": others_pct + 100.0 / 2},
+        context={
+            "cpu_count": 2,
+            "hooks": {HOOK: times, "Sure.on_train_batch_end": {"times": 400, "working": 400}},
+        },
+    )
+
+
+def test_a_hook_that_may_have_waited_for_a_core_decides_nothing():
+    found = with_a_hook()
+    verdict, because = verdict_of(found)
+    assert verdict == "inconclusive"
+    assert str(because) == (
+        "Mine.on_train_batch_end takes 0.4 ms of each step, nearly all of it in one of 10 calls, "
+        "4 ms each time: other processes used 60% of the CPUs meanwhile, and it may have waited "
+        "for a core then. Train again without them."
+    )
+    assert amortize_callback(found) is None
+
+
+@pytest.mark.parametrize(
+    "sure", [{"others_pct": 10.0}, {"every": 2}, {"each_ms": 12.0}, {"each_ms": 40.0}]
+)
+def test_one_that_works_often_or_long_or_while_cores_are_free_decides(sure):
+    found = with_a_hook(**sure)
+    assert verdict_of(found)[0] == "callback-bound"
+    advice = amortize_callback(found)
+    assert advice is not None
+    assert advice.evidence["owner"] == HOOK
+
+
+def test_what_may_have_waited_for_a_core_hides_no_hook_that_is_sure():
+    found = with_a_hook(sure_ms=0.3)
+    assert verdict_of(found)[0] == "callback-bound"
+    advice = amortize_callback(found)
+    assert advice is not None
+    assert advice.evidence["owner"] == "Sure.on_train_batch_end"
