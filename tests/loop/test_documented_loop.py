@@ -8,8 +8,6 @@ from pathlib import Path
 import tensorflow as tf
 import watched_loops
 
-from keras_perf.records.reasons.why_no_steps import WhyNoSteps
-
 PAGE = Path(__file__).parents[2] / "docs" / "custom_loop.md"
 MANY, OFTEN = "10_000", "1_000"
 
@@ -18,7 +16,7 @@ def test_the_page_s_loop_lets_other_numbers_of_steps_be_tried(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     [program] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     assert program.count(MANY) == 2
-    shorter = program.replace(MANY, "400").replace(OFTEN, "200")
+    shorter = program.replace(MANY, "4_000").replace(OFTEN, "2_000")
     watched, evaluated = watched_loops.Loop(), []
     names = {
         "tf": tf,
@@ -29,7 +27,6 @@ def test_the_page_s_loop_lets_other_numbers_of_steps_be_tried(tmp_path, monkeypa
         "evaluate": lambda: evaluated.append(True),
     }
     exec(compile(shorter, str(PAGE), "exec"), names)
-    assert (names["step"], len(evaluated)) == (400, 2)
-    reason = names["monitor"].recommendation.reason
-    for refused in (WhyNoSteps.FUNCTION_NOT_KNOWN.of(), WhyNoSteps.TRACED_AGAIN.of()):
-        assert refused not in reason
+    assert (names["step"], len(evaluated)) == (4000, 2)
+    recommendation = names["monitor"].recommendation
+    assert recommendation.evidence["trial_executions"] > 0

@@ -87,6 +87,7 @@ def test_the_profilers_options_take_effect(tmp_path, capfd):
     profiler_door.start(str(tmp_path))
     profiler_door.stop()
     assert "expects an i value" not in capfd.readouterr().err
+    assert list(tmp_path.rglob("*.xplane.pb"))
 
 
 def test_a_capture_that_was_not_started_cannot_be_saved():

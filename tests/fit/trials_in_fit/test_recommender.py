@@ -584,7 +584,10 @@ def test_a_callback_that_times_batches_is_not_tried_around_if_it_writes_them(tmp
 def test_no_trial_is_longer_than_an_execution_may_be(tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, max_execution_s=0.008)
     train([recommender])
-    assert max(recommender.recommendation.evidence.get("trials", {1: 0})) < 32
+    trials_ms = recommender.recommendation.evidence["trials"]
+    assert max(trials_ms) < 32
+    # Some were made, but where two steps alone take longer.
+    assert max(trials_ms) > 1 or 2 * trials_ms[1] > 8
 
 
 @programs.needs_gap_times
@@ -608,13 +611,15 @@ def test_trials_take_no_more_than_half_of_a_short_training(tmp_path):
     assert trials["trial_executions"] * max(longer) <= 60
 
 
-@pytest.mark.parametrize("epochs", [1, 4])
+@pytest.mark.parametrize("epochs", [1, 12])
 def test_applied_is_recorded_only_where_longer_executions_were_run(epochs, told, tmp_path):
     recommender = kp.StepsPerExecutionRecommender(tmp_path, apply=True)
     train([recommender, kp.StepGapDetector(tmp_path)], epochs=epochs, batches=150)
     trial = kp.diagnose(tmp_path).summary.facts.to_json()["steps_per_execution_trial"]
     longer = [e for e in told if e.kind is not Kind.TRIAL and e.steps > 1]
     assert trial["applied"] is bool(longer)
+    # Trials take half of the steps at most; a busy machine may show no gain.
+    assert longer or epochs == 1 or trial["recommended"] == 1
 
 
 @pytest.mark.parametrize(("free", "steps"), [(48, 32), (100, 64), (sys.maxsize, 64)])
