@@ -10,6 +10,7 @@ TENSORFLOWS ?= 2.16 2.18 2.20 2.21
 # Their oldest Keras calls what JAX no longer has.
 WITHOUT_JAX := 2.16 2.18
 NIGHTLY ?= .venv-keras-nightly
+PYTORCH ?= .venv-pytorch
 
 .PHONY: demo test test-whole test-long check docs test-matrix test-nightly test-gpu benchmarks screenshots build test-release clean
 
@@ -89,10 +90,12 @@ test-gpu: $(READY)
 	@for extra in cuda jax-cuda; do \
 	  $(BIN)/python -m pip install --quiet -e ".[$$extra]" || echo "Packages of [$$extra]: not installed"; \
 	done
+	@$(PYTHON) -m venv $(PYTORCH) && $(PYTORCH)/bin/python -m pip install --quiet torch numpy \
+	  || echo "PyTorch, which has CUDA's events: not installed"
 	@failed=; \
 	$(BIN)/python benchmarks/on_a_gpu/gpu_readings.py || failed=yes; \
 	for backend in tensorflow jax; do \
-	  KERAS_BACKEND=$$backend $(BIN)/python benchmarks/on_a_gpu/gpu_training.py || test $$? = 2 || failed=yes; \
+	  PYTORCH_PYTHON=$(PYTORCH)/bin/python KERAS_BACKEND=$$backend $(BIN)/python benchmarks/on_a_gpu/gpu_training.py || test $$? = 2 || failed=yes; \
 	done; \
 	test -z "$$failed"
 
@@ -108,4 +111,4 @@ $(READY): pyproject.toml $(CONSTRAINTS)
 	touch $@
 
 clean:
-	rm -rf .venv .venv-tf-* .venv-keras-nightly build dist *.egg-info
+	rm -rf .venv .venv-tf-* $(NIGHTLY) $(PYTORCH) build dist *.egg-info

@@ -89,7 +89,9 @@ def compare(
     kept: Path | None,
     table: str = "checks",
 ) -> int:
-    """Does the work, whose lines go to benchmarks/results/ as they come, and as a table at the end.
+    """Does the work, whose lines go to benchmarks/results/ as they come, and as a table, too.
+
+    What is cut off leaves the lines and the table of what it had come to.
 
     Arguments:
         name: of the benchmark.
@@ -105,23 +107,31 @@ def compare(
     now = datetime.datetime.now()
     RESULTS.mkdir(exist_ok=True)
     lines = RESULTS / f"{name}_{table}_{now:%Y-%m-%d_%H%M%S}.txt"
+    on = {"table": table, "date": f"{now:%Y-%m-%d}", "name": model, "driver": driver(), "how": how}
+    rows: list[result.Row] = []
+
+    def keep() -> Path:
+        tables = {"gpu": [on], table: rows}
+        if kept is None:
+            return _keep_beside_others(name, model, on["date"], tables)
+        result.keep(kept, **tables)
+        return kept
+
     with lines.open("w") as file:
-        say = keeper(file)
-        say(
-            f"{now:%Y-%m-%d}, {model}, driver {driver()}, {platform.platform()}, "
+        tell = keeper(file)
+        tell(
+            f"{now:%Y-%m-%d}, {model}, driver {on['driver']}, {platform.platform()}, "
             f"{os.cpu_count()} CPUs, python {platform.python_version()}, {how}"
         )
+
+        def say(line: str) -> None:
+            tell(line)
+            if not line.startswith(" "):
+                rows.append({"check": line[6:].strip(), "result": line[:6].strip()})
+                keep()
+
         good = work(say)
-    checks = result.Table()
-    for line in lines.read_text().splitlines()[1:]:
-        if not line.startswith(" "):
-            checks.add(check=line[6:].strip(), result=line[:6].strip())
-    on = {"table": table, "date": f"{now:%Y-%m-%d}", "name": model, "driver": driver(), "how": how}
-    tables = {"gpu": [on], table: checks}
-    if kept is not None:
-        result.keep(kept, **tables)
-    else:
-        _keep_beside_others(name, model, f"{now:%Y-%m-%d}", tables)
+    print(f"\n{keep()}")
     return 0 if good else 1
 
 
@@ -133,7 +143,7 @@ def no_gpu(error: SensorError) -> int:
 
 def _keep_beside_others(
     name: str, model: str, date: str, tables: dict[str, list[result.Row]]
-) -> None:
+) -> Path:
     """In the file of this GPU and day, in the shape of all results."""
     gpu = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,4 +157,4 @@ def _keep_beside_others(
         found["tables"]["gpu"] += [row for row in others["gpu"] if row["table"] not in tables]
         found["tables"] = others | found["tables"]
     add(kept, name, found)
-    print(f"\n{kept}")
+    return kept

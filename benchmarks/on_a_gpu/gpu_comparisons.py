@@ -17,7 +17,7 @@ import keras
 import pandas as pd
 from gpu_checks import Checked, Checks
 from gpu_figures import Clocked
-from gpu_loads import product_ms
+from gpu_loads import NoEventsError, product_ms
 from gpu_programs import DEPTH, Sleeps, Training, Waits
 
 import keras_perf as kp
@@ -109,14 +109,20 @@ class Bench:
         # Compiled as one, kernels bear other names than those of the libraries' products.
         apart = {"jit_compile": False} if self._on_tensorflow else {}
         training = Training(self._width, self._width, depth=2, policy="mixed_bfloat16", **apart)
-        trace = captured(training).trace
-        yield from gpu_figures.products_as_events(trace, PRODUCTS, product_ms(self._width))
+        try:
+            each_ms = product_ms(self._width)
+        except NoEventsError as why:
+            yield f"products: {why}", None
+            return
+        yield from gpu_figures.products_as_events(captured(training).trace, PRODUCTS, each_ms)
 
     def long_products(self) -> Checked:
         """The split of steps that hardly do anything else, against CUDA's events."""
         for width in WIDTHS:
-            if (each_ms := product_ms(width)) is None:
-                yield "computing: PyTorch, by whose CUDA events it is timed, finds no GPU", None
+            try:
+                each_ms = product_ms(width)
+            except NoEventsError as why:
+                yield f"computing: {why}", None
                 return
             if each_ms >= LONG_MS:
                 break

@@ -32,7 +32,8 @@ OVERHEAD_SHARE, OVERHEAD_US = 0.01, 50.0
 GAIN_SHARE = 0.1
 LOSS_SHARE = 1e-3
 
-OF_DEVICE = "deviceComputeTimeMs", "deviceCollectivesTimeMs"
+COLLECTIVES = "deviceCollectivesTimeMs"
+OF_DEVICE = "deviceComputeTimeMs", COLLECTIVES
 """xprof's names, in its table of steps, of the time in which a device computes."""
 
 
@@ -94,6 +95,16 @@ def device_as_xprof(trace: kp.Trace) -> Checked:
     A step itself is another there: it ends with what it last did on the device, and what Keras
     does until the next one begins belongs to none.
     """
+    means, told = device_means(trace), by_xprof(trace, *OF_DEVICE)
+    if not told:
+        yield "the device's part of a step: xprof tells none", None
+        return
+    line = f"the device's part of a step: {means['kernel_ms']:.3f} ms, xprof {told:.3f} ms"
+    yield line, apart(means["kernel_ms"], told) <= STEP_SHARE
+
+
+def by_xprof(trace: kp.Trace, *names: str) -> float:
+    """Milliseconds of a step, by these columns of xprof's table of steps; 0 where it has none."""
     theirs = next(
         (
             table(described)
@@ -102,14 +113,8 @@ def device_as_xprof(trace: kp.Trace) -> Checked:
         ),
         None,
     )
-    means = device_means(trace)
-    known = [name for name in OF_DEVICE if theirs is not None and len(theirs) and name in theirs]
-    told = float(theirs[known].astype(float).sum(axis=1).mean()) if known else 0.0
-    if not told:
-        yield "the device's part of a step: xprof tells none", None
-        return
-    line = f"the device's part of a step: {means['kernel_ms']:.3f} ms, xprof {told:.3f} ms"
-    yield line, apart(means["kernel_ms"], told) <= STEP_SHARE
+    known = [name for name in names if theirs is not None and len(theirs) and name in theirs]
+    return float(theirs[known].astype(float).sum(axis=1).mean()) if known else 0.0
 
 
 def split_as_traced(trace: kp.Trace, found: kp.Diagnosis) -> Checked:
@@ -145,11 +150,8 @@ def idle_ms(trace: kp.Trace) -> float:
     return means["device_idle_in_step_ms"] + means["device_idle_between_steps_ms"]
 
 
-def products_as_events(trace: kp.Trace, products: int, product_ms: float | None) -> Checked:
+def products_as_events(trace: kp.Trace, products: int, product_ms: float) -> Checked:
     """Time on tensor cores of a step of so many matrix products, against one by CUDA's events."""
-    if product_ms is None:
-        yield "products: PyTorch, by whose CUDA events one is timed, finds no GPU", None
-        return
     means = device_means(trace)
     ours = means["kernel_ms"] * means["tensor_core_pct"] / 100.0
     line = f"{products} products: {ours:.3f} ms traced, {products * product_ms:.3f} ms by events"
@@ -224,7 +226,12 @@ def losses_alike(several: float, one: float) -> Checked:
 
 
 def exchange_in_step(trace: kp.Trace) -> Checked:
-    """Gradients are exchanged in every step, and that is not all that it does."""
+    """Gradients are exchanged in every step, for as long as xprof says, and not all the time."""
     exchange = trace.means.get("exchange_ms", 0.0)
     line = f"exchange: {exchange:.3f} of {trace.means['step_ms']:.3f} ms a step"
     yield line, 0.0 < exchange < trace.means["step_ms"]
+    ours, theirs = trace.means.get("collective_ms", 0.0), by_xprof(trace, COLLECTIVES)
+    if not theirs:
+        yield "collectives: xprof tells none", None
+        return
+    yield f"collectives: {ours:.3f} ms, xprof {theirs:.3f} ms", apart(ours, theirs) <= STEP_SHARE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -74,6 +75,8 @@ class Load(NamedTuple):
     """What keeps the GPU busy."""
 
     made_with: str
+    size: int
+    """Of a square of bfloat16 numbers, which it multiplies by itself, or reads and writes."""
     product: Work
     elementwise: Work
     copy: Work
@@ -100,7 +103,8 @@ def load() -> Load:
             reasons.append(f"{make.__name__}: {why}")
         else:
             made_with = f"{make.__name__}, {size} x {size} bfloat16"
-            return Load(made_with, product, elementwise, copy, [*reasons, *not_installed(make)])
+            skipped = [*reasons, *not_installed(make)]
+            return Load(made_with, size, product, elementwise, copy, skipped)
     raise RuntimeError("; ".join(reasons))
 
 
@@ -121,36 +125,48 @@ def warmed_s(work: Work) -> float:
     return time.monotonic() - begin
 
 
-def run(work: Work, share: float, seconds: float) -> None:
-    """Busy for that share of each period."""
-    end = time.monotonic() + seconds
+def run(work: Work, share: float, seconds: float) -> int:
+    """Busy for that share of each period; how often it was done."""
+    end, times = time.monotonic() + seconds, 0
     while (begin := time.monotonic()) < end:
         while time.monotonic() < begin + share * PERIOD_S:
             work()
+            times += 1
         time.sleep(max(0.0, begin + PERIOD_S - time.monotonic()))
+    return times
 
 
-def product_ms(size: int) -> float | None:
-    """Of one bfloat16 matrix product, by CUDA's events; None where PyTorch finds no GPU.
-
-    In a process of its own: PyTorch brings its own versions of CUDA's libraries.
-    """
-    if find_spec("torch") is None:
-        return None
-    script = f"import gpu_loads; print(gpu_loads.product_by_events({size}))"
-    here = Path(__file__).parent
-    done = subprocess.run([sys.executable, "-c", script], cwd=here, capture_output=True, text=True)
-    return None if done.returncode else float(done.stdout)
+class NoEventsError(Exception):
+    """CUDA's events cannot be had here; it says why."""
 
 
-def product_by_events(size: int) -> float:
-    """The same, here.
+def product_ms(size: int) -> float:
+    """Of one bfloat16 matrix product, by CUDA's events, which PyTorch has.
+
+    In a process of its own, by the Python that `PYTORCH_PYTHON` names, or this one: PyTorch brings
+    its own versions of CUDA's libraries.
 
     Raises:
-        RuntimeError: PyTorch finds no GPU.
+        NoEventsError: PyTorch is not installed there, or finds no GPU.
+        CalledProcessError: anything else; what it said stands on standard error.
     """
-    import torch
+    script = f"import gpu_loads; print(gpu_loads.product_by_events({size}))"
+    command = [os.environ.get("PYTORCH_PYTHON", sys.executable), "-c", script]
+    told = subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
+    try:
+        return float(told)
+    except ValueError:
+        raise NoEventsError(f"PyTorch, by whose CUDA events one is timed, {told}") from None
 
+
+def product_by_events(size: int) -> float | str:
+    """The same, here; or why not."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return "is not installed"
+    if not torch.cuda.is_available():
+        return "finds no GPU"
     x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for _ in range(PRODUCTS):

@@ -8,15 +8,17 @@ anything is computed; energy from the counter against the power that was polled 
 memory, power, temperature, clock, PCIe lanes and throttling against `nvidia-smi` under full load;
 on Hopper and newer, activity of the tensor cores, near zero for elementwise work and high for a
 large bfloat16 matrix product, of the multiprocessors, near zero asleep, and of the memory, high in
-a copy. Also that every metric of the table is read or named as not supported, that CUDA says which
-GPUs are ours, and that a hundred starts and ends leave no file open. What a sample takes of the
-real driver is printed, and of each load all that was read.
+a copy; where the vendor's figures of the GPU are known, tensor cores and memory also against what
+the product computes and the copy moves of them (within 15 points). Also that every metric of the
+table is read or named as not supported, that CUDA says which GPUs are ours, and that a hundred
+starts and ends leave no file open. What a sample takes of the real driver is printed, and of each
+load all that was read.
 
 How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
 GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
 A check that fails leaves the others to go on; of each framework that is not installed, or finds no
-GPU, a line says so. What is printed also goes, line by line, to benchmarks/results/, and at the end
-as a table to <gpu>-<date>.json there, where --json names no other file. Exits with 1 if a figure is
+GPU, a line says so. What is printed also goes, line by line, to benchmarks/results/, and as a table
+to <gpu>-<date>.json there, where --json names no other file. Exits with 1 if a figure is
 wrong, and with 2, in one line, where there is no GPU or nothing to load it with.
 """
 
@@ -37,6 +39,7 @@ import result
 from gpu_checks import Checked, Checks, Say, check
 from gpu_loads import Load, Work, load, run
 
+from keras_perf.analyse.hardware.gpu_peaks import peak_of
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.sampler import BackgroundSampler
 from keras_perf.observers.sensors.sensor import SensorError
@@ -52,12 +55,15 @@ ENERGY_SHARE = 0.05
 NO_TENSOR_PCT, MUCH_TENSOR_PCT = 2.0, 30.0
 NO_SM_PCT, MUCH_SM_PCT = 5.0, 50.0
 MUCH_DRAM_PCT = 30.0
+RECKONED_POINTS = 15.0
 AS_THE_TOOL = {
     "memory_used_mib": 64.0,
     "power_w": 20.0,
     "temperature_c": 3.0,
     "sm_clock_mhz": 60.0,
     "pcie_lanes": 0.0,
+    "pcie_max_lanes": 0.0,
+    "pcie_generation": 0.0,
 }
 """How far a mean may lie from that of nvidia-smi, which looks at other moments."""
 SHARES = (0.0, 0.25, 0.5, 1.0)
@@ -77,10 +83,18 @@ TOOL = {
     "temperature.gpu": "temperature_c",
     "clocks.sm": "sm_clock_mhz",
     "pcie.link.width.current": "pcie_lanes",
+    "pcie.link.width.max": "pcie_max_lanes",
+    "pcie.link.gen.current": "pcie_generation",
+    "clocks.max.sm": "max_sm_clock_mhz",
 }
 """What nvidia-smi is asked for, and our name of it."""
 
-THROTTLING = {0x4: "throttled_power_cap_pct", 0x60: "throttled_thermal_pct"}
+THROTTLING = {
+    0x4: "throttled_power_cap_pct",
+    0x60: "throttled_thermal_pct",
+    0x80: "throttled_power_brake_pct",
+    0x8: "throttled_hardware_pct",
+}
 """Reasons that nvidia-smi tells as bits, and our share of the time in which one holds."""
 REASONS = "clocks_event_reasons.active"
 THROTTLING_POINTS = 25.0
@@ -96,6 +110,8 @@ class Readings(NamedTuple):
     ours: dict[str, float]
     tools: dict[str, float]
     """nvidia-smi's; empty where it cannot be asked."""
+    per_s: float
+    """How often the load's work was done in a second."""
 
 
 def readings(work: Work, share: float, seconds: float, uuid: str) -> Readings:
@@ -108,14 +124,14 @@ def readings(work: Work, share: float, seconds: float, uuid: str) -> Readings:
     sampler.start()
     tool.start()
     try:
-        run(work, share, seconds)
+        times = run(work, share, seconds)
         values = sampler.take().values
     finally:
         over.set()
         tool.join()
         sampler.stop()
     ours = {tag.removeprefix("gpu/0/"): v for tag, v in values.items() if tag.startswith("gpu/0/")}
-    return Readings(ours, means(lines))
+    return Readings(ours, means(lines), times / seconds)
 
 
 def nvidia_smi(uuid: str, lines: list[str], over: threading.Event) -> None:
@@ -158,12 +174,13 @@ class Bench:
     Arguments:
         made: the load.
         seconds: of each.
-        uuid: of the GPU.
+        gpu: its model, and its UUID.
         say: prints and keeps a line.
     """
 
-    def __init__(self, made: Load, seconds: float, uuid: str, say: Say) -> None:
-        self._load, self._seconds, self._uuid, self._say = made, seconds, uuid, say
+    def __init__(self, made: Load, seconds: float, gpu: tuple[str, str], say: Say) -> None:
+        self._load, self._seconds, self._say = made, seconds, say
+        self._model, self._uuid = gpu
         self._taken: dict[tuple[str, float], Readings] = {}
 
     def readings(self, kind: str, share: float) -> Readings:
@@ -172,7 +189,7 @@ class Bench:
             work = getattr(self._load, kind)
             found = readings(work, share, self._seconds, self._uuid)
             self._taken[kind, share] = found
-            for whose, values in found._asdict().items():
+            for whose, values in (("ours", found.ours), ("nvidia-smi's", found.tools)):
                 told = {name: round(values[name], 2) for name in TABLE if name in values}
                 self._say(f"      {kind} {share:.0%}, {whose}: {json.dumps(told)}")
         return self._taken[kind, share]
@@ -276,6 +293,30 @@ class Bench:
         line = f"memory: {low:.1f}% in a matrix product, {high:.1f}% in a copy"
         yield line, low < high and high >= MUCH_DRAM_PCT
 
+    def reckoned(self) -> Checked:
+        """Tensor cores and memory against what the loads compute and move a second.
+
+        As shares of the most that the vendor names: of tensor cores at the clock that they had.
+        """
+        product, copy = self.readings("product", 1.0), self.readings("copy", 1.0)
+        peak, clock = peak_of(self._model), product.tools.get("max_sm_clock_mhz")
+        if peak is None or clock is None or "tensor_active_pct" not in product.ours:
+            yield "activity as reckoned: the vendor's figures, its clock or GPM are missing", None
+            return
+        size, slower = self._load.size, product.ours["sm_clock_mhz"] / clock
+        most_per_s = peak.flops["bfloat16"] * slower
+        for what, name, found, share in (
+            ("tensor cores", "tensor_active_pct", product, 2 * size**3 / most_per_s),
+            ("memory", "dram_bandwidth_pct", copy, 4 * size**2 / peak.bytes),
+        ):
+            ours, used = found.ours[name], 100 * share * found.per_s
+            line = f"{what}: {ours:.1f}% busy, {used:.1f}% of what the vendor names was used"
+            yield line, abs(ours - used) <= RECKONED_POINTS
+        asleep = self.readings("product", 0.0).ours
+        tensor, memory = asleep["tensor_active_pct"], asleep["dram_bandwidth_pct"]
+        line = f"asleep: tensor cores {tensor:.1f}%, memory {memory:.1f}%"
+        yield line, max(tensor, memory) <= NO_TENSOR_PCT
+
     def cost(self) -> Checked:
         """Of a sample, by this driver; a figure that nothing is held against."""
         reader = NvmlReader(print)
@@ -318,6 +359,7 @@ class Bench:
         yield "tensor cores", self.tensor_cores
         yield "multiprocessors", self.multiprocessors
         yield "memory", self.memory_bandwidth
+        yield "reckoned", self.reckoned
         yield "cost", self.cost
         yield "starts", self.starts
 
@@ -334,7 +376,7 @@ def main() -> int:
     arguments = parser.parse_args()
     seconds = arguments.seconds
     try:
-        model, uuid = gpu_checks.first_gpu()
+        gpu = gpu_checks.first_gpu()
     except SensorError as error:
         return gpu_checks.no_gpu(error)
     try:
@@ -346,10 +388,10 @@ def main() -> int:
     def work(say: Say) -> bool:
         for why in made.skipped:
             say(f"skip  {why}")
-        return check(Bench(made, seconds, uuid, say).all(), say)
+        return check(Bench(made, seconds, gpu, say).all(), say)
 
     how = f"load by {made.made_with}, {seconds:g} s each"
-    return gpu_checks.compare("gpu_readings", model, how, work, arguments.json)
+    return gpu_checks.compare("gpu_readings", gpu[0], how, work, arguments.json)
 
 
 if __name__ == "__main__":

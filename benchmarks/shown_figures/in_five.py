@@ -68,7 +68,10 @@ def _day(found: Found) -> str:
 def _with_the_sampler(found: Found) -> str:
     """What `fit` loses by the default rate of sampling."""
     row = of(found["tables"]["slower"], samples_per_sec=DEFAULT_RATE)
-    aim = f"a `fit` whose GPU is sampled five times a second is at most {AIM_SAMPLER_PCT}% slower"
+    aim = (
+        f"a `fit` whose GPU, a stand-in, is sampled five times a second is at most "
+        f"{AIM_SAMPLER_PCT}% slower"
+    )
     figure = (
         f"{row['slower_pct']:.2f}% (quartiles {row['lower_quartile_pct']:.2f} to "
         f"{row['upper_quartile_pct']:.2f}), by `{found['command']}`, {_day(found)}"

@@ -13,7 +13,14 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
 ANYTHING, SM, TENSOR, DRAM = 1, 2, 5, 10  # of nvmlGpmMetricId_t
-SMI = "90, 1000, 312.5, 61, 1980, 16"
+SMI = "90, 1000, 312.5, 61, 1980, 16, 16, 5, 1980"
+SIZE = 8192
+TIMES_PER_S = {
+    "product": 0.7 * 989e12 / (2 * SIZE**3),
+    "elementwise": 1e4,
+    "copy": 0.85 * 4.8e12 / (4 * SIZE**2),
+}
+"""Of each work, so that an H200 is as busy with it as it says."""
 
 
 class Array:
@@ -72,7 +79,18 @@ def readings(nvml, tmp_path, monkeypatch):
     def asleep_at_times(work, share, seconds):
         if not share:
             Array(nvml).busy(sm=0.5, tensor=0.0, dram=0.0)
-        run(work, share, seconds)
+        assert (run(work, share, seconds) > 0) is bool(share)
+        made = made_load["is"]
+        [kind] = [each for each in TIMES_PER_S if getattr(made, each) is work]
+        return share * seconds * TIMES_PER_S[kind]
+
+    made_load, load = {}, gpu_readings.load
+
+    def keeps_load():
+        made_load["is"] = load()._replace(size=SIZE)
+        return made_load["is"]
+
+    monkeypatch.setattr(gpu_readings, "load", keeps_load)
 
     monkeypatch.setattr(gpu_readings, "run", asleep_at_times)
     # Of half a second, on a machine that may be busy.
@@ -95,13 +113,14 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 25
+    assert len(lines) == 32
     told = capsys.readouterr().out
-    assert [told.count(each) for each in ("\nok    ", "| ok |", "| skip |")] == [24, 24, 1]
+    assert str(readings.gpu_checks.RESULTS) in told
+    assert [told.count(each) for each in ("\nok    ", "\nskip  ")] == [31, 1]
     [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 24]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 31]
 
 
 def test_tables_of_one_benchmark_stay_side_by_side(readings):
@@ -170,6 +189,32 @@ def test_what_else_differs_from_nvidia_smi_is_wrong(readings, nvml, field, value
     assert f"WRONG {told}" in kept(readings)
 
 
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        ("product", "tensor cores: 70.0% busy, 35.0% of what the vendor names was used"),
+        ("copy", "memory: 85.0% busy, 42.5% of what the vendor names was used"),
+    ],
+)
+def test_activity_that_is_not_what_a_load_does_is_wrong(readings, monkeypatch, work, told):
+    monkeypatch.setitem(TIMES_PER_S, work, TIMES_PER_S[work] / 2)
+    assert readings.main() == 1
+    assert [line for line in kept(readings) if line.startswith("WRONG")] == [f"WRONG {told}"]
+
+
+def test_of_what_is_cut_off_the_table_is_kept_as_far_as_it_goes(readings):
+    def work(say):
+        say("ok    one")
+        say("      of a load")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        readings.gpu_checks.compare("gpu_readings", "A GPU", "how", work, None)
+    [file] = readings.gpu_checks.RESULTS.glob("a-gpu-*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
+    assert found["tables"]["checks"] == [{"check": "one", "result": "ok"}]
+
+
 def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypatch, tmp_path):
     (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     nvml.fail("nvmlDeviceGetTotalEnergyConsumption", 3)
@@ -181,7 +226,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
         "FAILED energy",
     ]
     assert len([line for line in lines if line.startswith("ok")]) == 7
-    assert len([line for line in lines if line.startswith("skip")]) == 7
+    assert len([line for line in lines if line.startswith("skip")]) == 12
 
 
 def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypatch, capsys):
