@@ -85,6 +85,8 @@ def measured(layers: int, width: int, turns: int) -> dict[str, Any]:
     variables = len(model.variables) + len(model.optimizer.variables)
     more_ms, handed_ms = touches_ms - looks_ms, 1e3 * spent_s / times
     return {
+        "layers": layers + 1,
+        "width": width,
         "variables": variables,
         "step_ms": looks_ms,
         "reading_ms": touches_ms,

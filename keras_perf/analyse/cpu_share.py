@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from keras_perf.analyse.summary import Summary
-from keras_perf.records.metrics.host_metrics import CORE_WAIT
+from keras_perf.records.metrics.host_metrics import CORE_WAIT, THROTTLED
 
 LEAST_SHARE = 0.2
 """However busy the machine is: sampling tells no more of it."""
 
 NOTICED = 0.2
 """Other processes that use less than this share of the CPUs are not worth a sentence."""
+
+
+OFTEN_PCT = 5.0
+"""Of the periods of a quota of CPU time: what stands still less often is no sentence worth."""
+
+
+def is_throttled(summary: Summary) -> bool:
+    """The container used up its quota of CPU time so often that it may be in any figure."""
+    return summary.sensors.get(THROTTLED, 0.0) > OFTEN_PCT
 
 
 def used_pct(summary: Summary) -> float:

@@ -149,12 +149,11 @@ def compare(arguments: argparse.Namespace) -> int:
         print(comparison.to_markdown() if arguments.markdown else comparison, end="")
     if arguments.fail_if_slower is None:
         return 0
-    from keras_perf.report.text.judgement import judgement
+    from keras_perf.report.compared.judgement import judged
 
-    change = comparison.change
-    judged = judgement(change, arguments.fail_if_slower, comparison.timed)
-    complain(f"keras-perf compare: {judged}")
-    return int(bool(change.exceeds(arguments.fail_if_slower)))
+    found = judged(comparison, arguments.fail_if_slower)
+    complain(f"keras-perf compare: {found.told}")
+    return int(bool(found.exceeded))
 
 
 def history(arguments: argparse.Namespace) -> None:

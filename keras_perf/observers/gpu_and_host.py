@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from keras_perf.observers.asking import answers, unwarned
+from keras_perf.observers.container.quota_reader import QuotaReader
 from keras_perf.observers.nvml.cuda_order import Seen
 from keras_perf.observers.nvml.reader import NvmlReader
 from keras_perf.observers.sensors.core_wait import core_waits
@@ -55,7 +56,7 @@ class GpuHostSampler:
                 warn(f"keras_perf: {self._gpus.doubt}.")
             readers.append(self._gpus)
         readers += [python_threads(), child_processes(), core_waits()]
-        readers += [DiskAndNetworkReader(), InterpreterReader()]
+        readers += [DiskAndNetworkReader(), InterpreterReader(), QuotaReader()]
         self._sampler = BackgroundSampler(
             readers, interval_s, warn, phase=phase, after_sample=after_sample
         )

@@ -16,6 +16,7 @@ from keras_perf.analyse.hardware.efficiency import Efficiency
 from keras_perf.analyse.start_up_shares import start_up_time
 from keras_perf.records.run.json_form import plain
 from keras_perf.report.compared.comparison import Comparison
+from keras_perf.report.compared.judgement import judged
 from keras_perf.report.run_report import RunReport, first_measured
 
 SCHEMA = 1
@@ -34,8 +35,7 @@ def reports_json(reports: Sequence[RunReport]) -> str:
 
 
 def comparison_json(comparison: Comparison, tolerance: float | None = None) -> str:
-    """A comparison as JSON, with `exceeded` as `Change.exceeds` has it."""
-    change = comparison.change
+    """A comparison as JSON, with `exceeded` as `judged` has it."""
     found = {
         "schema": SCHEMA,
         "speedup": comparison.speedup,
@@ -43,9 +43,9 @@ def comparison_json(comparison: Comparison, tolerance: float | None = None) -> s
         "high": comparison.high,
         "whole_speedup": comparison.whole_speedup,
         "verdicts": [comparison.before.verdict, comparison.after.verdict],
-        "change": change_record(change),
+        "change": change_record(comparison.change),
         "tolerance": tolerance,
-        "exceeded": None if tolerance is None else change.exceeds(tolerance),
+        "exceeded": None if tolerance is None else judged(comparison, tolerance).exceeded,
         "parts": comparison.to_frame().to_dict("records"),
         "advice": comparison.advice_frame().to_dict("records"),
         "settings": [setting._asdict() for setting in comparison.settings],

@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from keras_perf.observers.sensors.container_limits import memory_available_mib
+from keras_perf.observers.container.limits import memory_available_mib
 from keras_perf.records.figures import in_mib
 
 LITTLE_MIB = 16.0

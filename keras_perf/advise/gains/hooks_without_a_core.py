@@ -1,37 +1,24 @@
-"""Hooks that may have taken no time of their own: others had the core they ran on."""
+"""Time of hooks in which they may have waited for a core, and done nothing."""
 
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
-from keras_perf.analyse.cpu_share import crowded
-
-RARELY = 3
-"""A hook that works in one of so many calls, or fewer, may work in none."""
-
-BACK_AFTER_MS = 10.0
-"""A thread that loses its core has it back by then: beside two busy processes it took 3.4 to 5 ms
-on average, in one of 9 to 16 calls of a hook that does no more than ask the system for a time."""
+from keras_perf.analyse.cpu_share import crowded, is_throttled
+from keras_perf.records.owners import COLLECTOR
 
 
-def may_have_waited_for_a_core(situation: Situation) -> dict[str, float]:
-    """Milliseconds a step, by owner, of hooks whose time lies in a few short waits.
+def may_have_waited_ms(situation: Situation) -> dict[str, float]:
+    """Milliseconds a step, by owner, of rare short calls: see `HookCalls.held` and `stopped`.
 
-    Empty where other processes left the cores alone.
+    Empty where other processes left the cores alone, and no quota of CPU time was used up.
     """
-    summary = situation.summary
-    if not crowded(summary):
+    summary, hooks = situation.summary, situation.facts.hooks
+    throttled = is_throttled(summary)
+    if not (throttled or crowded(summary)):
         return {}
-    hooks = summary.facts.hooks
+    shares = {name: told.stopped if throttled else told.held for name, told in hooks.items()}
     return {
-        owner: spent_ms
+        owner: spent_ms * shares[owner]
         for owner, spent_ms in summary.owners.items()
-        if owner in hooks
-        and hooks[owner].every >= RARELY
-        and each_time_ms(situation, owner) <= BACK_AFTER_MS
+        if owner != COLLECTOR and shares.get(owner)
     }
-
-
-def each_time_ms(situation: Situation, owner: str) -> float:
-    """What a hook takes when it works."""
-    spent_ms, calls = situation.summary.owners[owner], situation.facts.hooks[owner]
-    return spent_ms * situation.summary.steps / calls.working

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from keras_perf.advise.as_written import LAMBDA, at, lambda_at
 from keras_perf.advise.code_names import identifier
-from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_for_a_core
+from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.gains.meanwhile import done_beside_computing, not_held_up_by_hooks
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.followed import works_less
@@ -74,13 +74,13 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     # A schedule computes the rate as well, and nobody stops or saves by the logs of a batch.
     by_others = {LOGS} if _several_set_the_rate(situation.facts) else {LEARNING_RATE, LOGS}
     steering = {name for name, what in settings.steering_hooks.items() if what not in by_others}
-    waited = may_have_waited_for_a_core(situation)
-    beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering, *waited}
+    beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
     owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
+    waited = may_have_waited_ms(situation)
     for owner in sorted(owners, key=lambda name: -owners[name]):
-        if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
-            return None
-        if (advice := _done_less_often(situation, owner, owners[owner])) is not None:
+        surely_ms = owners[owner] - waited.get(owner, 0.0)
+        worth = surely_ms >= WORTH_AMORTIZING * situation.model.rest_ms
+        if worth and (advice := _done_less_often(situation, owner, owners[owner])) is not None:
             return advice
     return None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains.hooks_without_a_core import each_time_ms, may_have_waited_for_a_core
+from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import crowded, used_by_others
+from keras_perf.analyse.cpu_share import crowded, is_throttled, used_by_others
 from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import counted, in_ms, in_percent
@@ -128,14 +128,16 @@ def may_be_held_up(situation: Situation) -> str:
 
 def may_be_no_hook(situation: Situation) -> str:
     """That what a hook takes may be waiting for a core."""
-    waited = may_have_waited_for_a_core(situation)
+    waited = may_have_waited_ms(situation)
     owner = max(waited, key=lambda name: waited[name])
-    every = situation.facts.hooks[owner].every
     begins = (
-        f"{owner} takes {in_ms(waited[owner])} of each step, nearly all of it in one of "
-        f"{every} calls, {in_ms(each_time_ms(situation, owner))} each time"
+        f"{owner} takes {in_ms(situation.summary.owners[owner])} of each step, "
+        f"{in_ms(waited[owner])} of them in a few short calls"
     )
-    return f"{begins}: {_by_others(situation, 'and it may have waited for a core then')}"
+    may_have = "and it may have waited for a core then"
+    if is_throttled(situation.summary):
+        return f"{begins}: the container used up its quota of CPU time meanwhile, {may_have}."
+    return f"{begins}: {_by_others(situation, may_have)}"
 
 
 def may_be_dispatch(summary: Summary) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from keras_perf.advise.gains.compiling import hardly_compiles
-from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_for_a_core
+from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
     bound_between_epochs,
@@ -59,6 +61,8 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
     found = gains(situation)
     # What may not be compiling hides nothing that is sure.
     guessed = found.pop("compile-bound") if hardly_compiles(situation) else 1.0
+    by_hooks = found["callback-bound"]
+    found["callback-bound"] = min(by_hooks, _gain_of_working_hooks(situation))
     verdict = max(found, key=lambda name: found[name])
     gain, fetching = found[verdict], _gain_of_fetching(summary)
     if bound_between_epochs(situation.model, max(gain, fetching)):
@@ -79,12 +83,12 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_eager(situation))
     if gain < WORTHWHILE <= guessed:
         return "inconclusive", Because(may_be_held_up(situation))
+    if gain < WORTHWHILE <= by_hooks:
+        return "inconclusive", Because(may_be_no_hook(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
     if _dispatch_may_be_more(summary, gain, verdict):
         return "inconclusive", Because(may_be_dispatch(summary))
-    if verdict == "callback-bound" and not _surely_by_hooks(situation):
-        return "inconclusive", Because(may_be_no_hook(situation))
     return verdict, of_a_part(verdict, gain, situation)
 
 
@@ -139,12 +143,14 @@ def _no_wait(summary: Summary) -> str:
     return f"the input wait could not be measured: {why_no_wait(summary)}."
 
 
-def _surely_by_hooks(situation: Situation) -> bool:
-    """They are worth removing without those that may only have waited for a core."""
-    model, waited = situation.model, may_have_waited_for_a_core(situation)
+def _gain_of_working_hooks(situation: Situation) -> float:
+    """At most, without the callbacks' time but for what may have been waiting for a core."""
+    model, waited = situation.model, may_have_waited_ms(situation)
+    if not waited:
+        return math.inf
     names = parts_named("callback-bound", situation.summary)
     surely_ms = sum(model.rest.get(name, 0.0) for name in names) - sum(waited.values())
-    return not waited or speed_up(surely_ms, model.step_ms) >= WORTHWHILE
+    return speed_up(surely_ms, model.step_ms)
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

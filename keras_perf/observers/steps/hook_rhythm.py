@@ -9,6 +9,21 @@ from keras_perf.records.run.times.hook_calls import HookCalls
 NEARLY_ALL = 0.9
 """Of a hook's time."""
 
+RARELY = 3
+"""A call that takes far longer than the usual one may have waited for a core, if it is one of so
+many or fewer."""
+
+FAR_LONGER = 4.0
+"""Times the usual call."""
+
+HELD_NS, STOPPED_NS = 10_000_000, 100_000_000
+"""Beside two busy processes a thread had its core back after 3.4 to 5 ms on average, lost in one of
+9 to 16 calls of a hook that only asks the system for a time; a quota of CPU time that is used up is
+given anew after a period, a tenth of a second mostly."""
+
+Classes = dict[int, list[int]]
+"""Bits of a call's nanoseconds → calls, and the nanoseconds that they took."""
+
 
 class HookTimes:
     """Times of hooks by owner, in classes of which each holds times up to twice as long.
@@ -19,7 +34,7 @@ class HookTimes:
     """
 
     def __init__(self) -> None:
-        self._times: dict[str, dict[int, list[int]]] = {}
+        self._times: dict[str, Classes] = {}
 
     def add(self, owners: Iterable[tuple[str, int]]) -> None:
         """What hooks took, in nanoseconds, each time that they were called."""
@@ -32,13 +47,42 @@ class HookTimes:
     def facts(self) -> dict[str, HookCalls]:
         """By owner; hooks that took no time are left out."""
         return {
-            owner: HookCalls(sum(calls for calls, _ in classes.values()), working)
+            owner: HookCalls(_calls(classes), working, *_may_have_waited(classes))
             for owner, classes in self._times.items()
             if (working := _working(classes))
         }
 
 
-def _working(classes: dict[int, list[int]]) -> float:
+def _calls(classes: Classes) -> int:
+    return sum(calls for calls, _ in classes.values())
+
+
+def _may_have_waited(classes: Classes) -> tuple[float, float]:
+    """Shares of all time by which rare calls of 10 and of 100 ms at most exceed the usual one."""
+    most, usual_ns = _calls(classes) / RARELY, _usual_ns(classes)
+    seen, held_ns, stopped_ns = 0, 0.0, 0.0
+    for _, (calls, spent) in sorted(classes.items(), reverse=True):
+        seen += calls
+        if seen > most or spent < FAR_LONGER * calls * usual_ns:
+            break
+        beyond_ns = spent - calls * usual_ns
+        held_ns += beyond_ns if spent <= calls * HELD_NS else 0.0
+        stopped_ns += beyond_ns if spent <= calls * STOPPED_NS else 0.0
+    whole_ns = sum(spent for _, spent in classes.values())
+    return held_ns / whole_ns, stopped_ns / whole_ns
+
+
+def _usual_ns(classes: Classes) -> float:
+    """The mean of the class in which the median call lies."""
+    left = _calls(classes) / 2
+    for _, (calls, spent) in sorted(classes.items()):
+        left -= calls
+        if left <= 0:
+            return spent / calls
+    raise ValueError("no call at all")
+
+
+def _working(classes: Classes) -> float:
     """Calls that hold nearly all of the time, the longest first, as if they held all of it."""
     left = NEARLY_ALL * sum(spent for _, spent in classes.values())
     working = 0.0

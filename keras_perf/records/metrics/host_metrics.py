@@ -6,6 +6,7 @@ from keras_perf.records.metrics.metric import Metric
 
 PROCESS_MEMORY = "host/process_memory_mib"
 CORE_WAIT = "host/process_core_wait_pct"
+THROTTLED = "host/container_throttled_pct"
 
 HOST_METRICS = (
     Metric(
@@ -27,6 +28,14 @@ HOST_METRICS = (
         "for all of the time.",
         "Read where the process has one core, on Linux; not seen is what a thread waited between "
         "its last reading and its end.",
+    ),
+    Metric(
+        THROTTLED,
+        "%",
+        "Share of the periods of the container's quota of CPU time in which it was used up: its "
+        "threads stood still until the next one.",
+        "A period is a tenth of a second mostly; how much of it they stood still; of several "
+        "quotas all but the smallest; Linux only.",
     ),
     Metric("host/memory_used_mib", "MiB", "Memory in use on the machine.", "Every process counts."),
     Metric(

@@ -9,7 +9,7 @@ import resource
 from pathlib import Path
 from typing import Protocol
 
-from keras_perf.observers.sensors.container_limits import memory_available_mib
+from keras_perf.observers.container.limits import memory_available_mib
 
 _MIB = 2**20
 _PROC = Path("/proc/self")

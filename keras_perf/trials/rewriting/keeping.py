@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_perf.observers.sensors.container_limits import memory_available_mib
+from keras_perf.observers.container.limits import memory_available_mib
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.measuring.own_iterator import OwnIterator

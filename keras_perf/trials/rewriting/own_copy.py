@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from keras_perf.observers.sensors.container_limits import memory_available_mib
+from keras_perf.observers.container.limits import memory_available_mib
 from keras_perf.records.figures import in_mib
 from keras_perf.trials.rewriting.held_arrays import MOST_MIB, held_mib
 from keras_perf.trials.rewriting.held_state import reason_against_copies, writes_files

@@ -17,6 +17,7 @@ from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.steps.recompiling import SHARE_OF_FIRST, RecompileGuess
 from keras_perf.observers.steps.split import Splitter
 from keras_perf.records.execution import Execution, Kind
+from keras_perf.records.metrics.host_metrics import THROTTLED
 
 MS = 10**6
 WARM, STEPS = 10, 40
@@ -128,28 +129,24 @@ HOOK = "Mine.on_train_batch_end"
 
 
 def with_a_hook(
-    each_ms: float = 4.0, every: int = 10, others_pct: float = 60.0, sure_ms: float = 0.0
+    others_pct: float = 60.0, throttled_pct: float = 0.0, sure_ms: float = 0.0, **part: float
 ) -> Situation:
-    """Steps that compute for 2 ms, and a hook that works in some calls while others use the CPUs.
+    """Steps that compute for 2 ms, and hooks while others use the CPUs, or a quota is used up.
 
-    Another one works in each call, for `sure_ms`.
+    A hook of 0.4 ms took nearly all of it in a few short calls; another takes `sure_ms` each time.
     """
-    rare_ms = each_ms / every
-    times = {"times": 400, "working": 400 / every}
+    hooks = {
+        HOOK: {"times": 400, "working": 40, "held": 0.95, "stopped": 0.98},
+        "Sure.on_train_batch_end": {"times": 400, "working": 400},
+    }
     sure = {"Sure.on_train_batch_end": sure_ms} if sure_ms else {}
     return situation(
         400,
-        compute=2.0,
-        callbacks=rare_ms + sure_ms,
-        input_wait=0.0,
-        dispatch=0.0,
-        owners={HOOK: rare_ms, **sure},
+        **{"compute": 2.0, "input_wait": 0.0, "dispatch": 0.0, "callbacks": 0.4 + sure_ms} | part,
+        owners={HOOK: 0.4, **sure},
         process_cpu_pct=100.0,
-        sensors={"host/cpu_pct": others_pct + 100.0 / 2},
-        context={
-            "cpu_count": 2,
-            "hooks": {HOOK: times, "Sure.on_train_batch_end": {"times": 400, "working": 400}},
-        },
+        sensors={"host/cpu_pct": others_pct + 50.0, THROTTLED: throttled_pct},
+        context={"cpu_count": 2, "container_cpus": 2.0, "hooks": hooks},
     )
 
 
@@ -158,18 +155,27 @@ def test_a_hook_that_may_have_waited_for_a_core_decides_nothing():
     verdict, because = verdict_of(found)
     assert verdict == "inconclusive"
     assert str(because) == (
-        "Mine.on_train_batch_end takes 0.4 ms of each step, nearly all of it in one of 10 calls, "
-        "4 ms each time: other processes used 60% of the CPUs meanwhile, and it may have waited "
-        "for a core then. Train again without them."
+        "Mine.on_train_batch_end takes 0.4 ms of each step, 0.38 ms of them in a few short calls: "
+        "other processes used 60% of the CPUs meanwhile, and it may have waited for a core then. "
+        "Train again without them."
     )
     assert amortize_callback(found) is None
 
 
-@pytest.mark.parametrize(
-    "sure", [{"others_pct": 10.0}, {"every": 2}, {"each_ms": 12.0}, {"each_ms": 40.0}]
-)
-def test_one_that_works_often_or_long_or_while_cores_are_free_decides(sure):
-    found = with_a_hook(**sure)
+def test_nor_does_one_that_may_have_waited_for_its_container_s_quota():
+    found = with_a_hook(0.0, throttled_pct=40.0)
+    verdict, because = verdict_of(found)
+    assert verdict == "inconclusive"
+    assert str(because).endswith(
+        "the container used up its quota of CPU time meanwhile, and it may have waited for a core "
+        "then."
+    )
+    assert amortize_callback(found) is None
+
+
+@pytest.mark.parametrize("throttled_pct", [0.0, 4.0])
+def test_while_cores_are_free_it_decides(throttled_pct):
+    found = with_a_hook(10.0, throttled_pct)
     assert verdict_of(found)[0] == "callback-bound"
     advice = amortize_callback(found)
     assert advice is not None
@@ -182,3 +188,8 @@ def test_what_may_have_waited_for_a_core_hides_no_hook_that_is_sure():
     advice = amortize_callback(found)
     assert advice is not None
     assert advice.evidence["owner"] == "Sure.on_train_batch_end"
+
+
+def test_nor_another_part_that_is_worth_removing():
+    assert verdict_of(with_a_hook(input_wait=0.3))[0] == "input-bound"
+    assert verdict_of(with_a_hook(dispatch=0.3))[0] == "dispatch-bound"

@@ -79,13 +79,19 @@ def test_json_has_what_the_table_has(runs, capsys):
 
 @pytest.fixture
 def varying(tmp_path):
-    """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20%."""
+    """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20%.
+
+    Beside `busy` and `far_slower` other processes used 60% of the CPUs.
+    """
     random = np.random.default_rng(0)
-    for name, factor in {"base": 1.0, "same": 1.0, "slower": 1.2, "little": 1.06}.items():
+    slower = {"slower": 1.2, "little": 1.06, "busy": 1.2, "far_slower": 3.0}
+    for name, factor in {"base": 1.0, "same": 1.0, **slower}.items():
+        others_pct = 60.0 if name in ("busy", "far_slower") else 0.0
+        load = {"host/cpu_pct": others_pct, "host/process_cpu_pct": 0.0}
         writer = RunWriter(str(tmp_path / name))
         for place, spread in enumerate(random.normal(1.0, 0.05, 40), 1):
             values = {"perf/step_time_ms": 4.0 * factor * spread, "perf/interval_steps": 10.0}
-            writer.scalars(10 * place, values, wall_time=float(place))
+            writer.scalars(10 * place, values | load, wall_time=float(place))
         writer.close()
     return tmp_path
 
@@ -97,6 +103,8 @@ def varying(tmp_path):
         ("slower", "50%", 0, "not slower by more than 50%: a step takes 1.2"),
         ("same", "5%", 0, "not slower by more than 5%: a step takes "),
         ("little", "5", 0, "inconclusive: a step takes 1.0"),
+        ("busy", "5%", 0, "inconclusive: a step takes 1.2"),
+        ("far_slower", "5%", 1, "slower by more than 5%: a step takes "),
     ],
 )
 def test_a_regression_is_exit_code_1_with_a_line(varying, after, tolerance, code, told, capsys):
@@ -108,6 +116,17 @@ def test_a_regression_is_exit_code_1_with_a_line(varying, after, tolerance, code
     assert "(98% interval: " in line
     exceeded = {"not ": False, "slow": True, "inco": None}[told[:4]]
     assert json.loads(output.out)["exceeded"] is exceeded
+
+
+def test_a_load_that_alone_explains_a_slower_run_is_named(varying, capsys):
+    base, busy = str(varying / "base"), str(varying / "busy")
+    assert main(["compare", base, busy, "--fail-if-slower", "5%"]) == 0
+    assert capsys.readouterr().err.endswith(
+        "but other processes used 60% of the CPUs meanwhile, and 0% before: train again without "
+        "them\n"
+    )
+    assert main(["compare", busy, base, "--fail-if-slower", "5%"]) == 0
+    assert "not slower by more than 5%" in capsys.readouterr().err
 
 
 def test_too_few_intervals_are_said_and_do_not_fail(tmp_path, capsys):

@@ -15,15 +15,12 @@ MOST_MODULES = 14
 
 RULE = "a rule: what it asks, changes and says, beside each other to be checked against each other"
 LONGER = {
-    ("advise/rules/compiling/stable_shapes.py", "stable_shapes"): RULE,
     ("advise/rules/input/batching.py", "batch_before_map"): RULE,
     ("advise/rules/input/caching.py", "cache"): RULE,
     ("advise/rules/input/caching_for_shuffle.py", "cache_for_a_shuffle"): RULE,
-    ("advise/rules/input/python_input.py", "parallel_input"): RULE,
     ("advise/rules/workers.py", "balance_workers"): RULE,
     ("loop/template.py", "train"): "a loop to copy and edit, read from top to bottom",
     ("trace/device.py", "_columns"): "a line for each column, all made of the same few arrays",
-    ("trace/host.py", "read_host"): "fills its lists in one pass: each line is decoded once",
 }
 """Functions with longer bodies, and why a cut would hide something."""
 
@@ -61,8 +58,9 @@ def test_no_function_is_longer_than_one_sees_at_a_glance_but_those_with_a_reason
     assert {where: lines for where, lines in longer.items() if where not in LONGER} == {}
 
 
-def test_what_may_be_longer_is_there():
-    assert set(LONGER) <= {where for where, _ in functions()}
+def test_what_may_be_longer_is():
+    lengths = dict(functions())
+    assert all(lengths[where] > MOST_LINES_OF_A_BODY for where in LONGER)
 
 
 def test_a_body_is_counted_without_its_docstring():

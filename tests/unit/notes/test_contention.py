@@ -60,6 +60,22 @@ def test_what_a_process_gets_when_it_asks_may_be_more_than_others_left(waited_pc
     assert share_of_cores(run) == 0.2
 
 
+THROTTLED = {"host/container_throttled_pct": 34.0}
+
+
+def test_a_quota_that_is_used_up_is_told_and_explains_what_waits():
+    [note] = notes(HELD | THROTTLED, {"container_cpus": 1.5}, compute=10.0)
+    assert note == (
+        "The container's quota of 1.5 CPUs was used up in 34% of its periods, and all threads "
+        "stood still until the next one: that may be in any part of a step. A larger quota ends "
+        "it, and tf.config.threading.set_intra_op_parallelism_threads(2) uses it up later."
+    )
+    [unknown] = notes(THROTTLED, compute=10.0)
+    assert unknown.startswith("The container's quota was used up in 34% of its periods")
+    assert unknown.endswith("A larger quota ends it, and fewer threads at work use it up later.")
+    assert notes({"host/container_throttled_pct": 4.0}, compute=10.0) == []
+
+
 def test_a_thread_that_is_neither_callback_nor_input_is_told_of():
     [note] = notes(HELD, compute=10.0)
     assert "neither a callback nor the input pipeline, runs Python code without a pause" in note

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
 from keras_perf.advise.step.interpreter import OF_OTHERS
-from keras_perf.analyse.cpu_share import crowded, used_by_others
+from keras_perf.analyse.cpu_share import crowded, is_throttled, used_by_others
+from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.metrics.host_metrics import THROTTLED
+from keras_perf.records.run.library import on_jax
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
@@ -28,7 +31,13 @@ def load_of_others(situation: Situation) -> str:
 
 
 def contention_notes(run: Diagnosed) -> Iterator[str]:
-    """A sentence on other threads of this process, where other processes explain no waiting."""
+    """A sentence on a quota that is used up, or on other threads of this process.
+
+    On these where neither a quota nor other processes explain waiting.
+    """
+    if is_throttled(run.summary):
+        yield _of_quota(run.summary)
+        return
     if load_of_others(run.situation):
         return
     summary = run.summary
@@ -43,3 +52,18 @@ def contention_notes(run: Diagnosed) -> Iterator[str]:
             "program, neither a callback nor the input pipeline, runs Python code without a "
             "pause. Each call of the train function waits as long."
         )
+
+
+def _of_quota(summary: Summary) -> str:
+    machine = summary.facts.machine
+    share, cpus = in_percent(summary.sensors[THROTTLED] / 100), machine.container_cpus
+    of_cpus = "" if cpus is None else f" of {cpus:g} CPUs"
+    fewer = "fewer threads at work use it up later"
+    if cpus is not None and not on_jax(summary.facts):
+        threads = max(1, round(cpus))
+        fewer = f"tf.config.threading.set_intra_op_parallelism_threads({threads}) uses it up later"
+    return (
+        f"The container's quota{of_cpus} was used up in {share} of its periods, and all threads "
+        "stood still until the next one: that may be in any part of a step. A larger quota ends "
+        f"it, and {fewer}."
+    )

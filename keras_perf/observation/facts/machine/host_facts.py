@@ -10,12 +10,12 @@ import keras
 import psutil
 
 from keras_perf.observers.asking import Questions
-from keras_perf.observers.cpu_formats import cpu_has_bfloat16
-from keras_perf.observers.sensors.container_limits import (
+from keras_perf.observers.container.limits import (
     container_cpus,
     container_memory,
     memory_available_mib,
 )
+from keras_perf.observers.cpu_formats import cpu_has_bfloat16
 from keras_perf.observers.usable_cores import usable_cores
 
 

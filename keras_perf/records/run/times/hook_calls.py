@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keras_perf.records.shapes import count, needed, number
+from keras_perf.records.shapes import count, fact, needed, number
 
 
 @dataclass(frozen=True, slots=True)
 class HookCalls:
     """Of so many `times` that a hook was called it did nearly all of its work in `working`.
 
-    A batch hook is called after each execution, an epoch's hook after each epoch.
+    A batch hook is called after each execution, an epoch's hook after each epoch. `held` is the
+    share of its time by which rare calls of 10 ms at most took longer than the usual one, and may
+    have waited for a core; `stopped` the same of 100 ms at most.
     """
 
     times: int = needed(count(1))
     working: float = needed(number(1e-6))
+    held: float = fact(number(most=1.0), 0.0)
+    stopped: float = fact(number(most=1.0), 0.0)
 
     @property
     def period(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 
-from keras_perf.observers.sensors.container_limits import memory_available_mib
+from keras_perf.observers.container.limits import memory_available_mib
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches

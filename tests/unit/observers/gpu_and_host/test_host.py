@@ -13,13 +13,14 @@ from keras_perf.records.metrics.host_metrics import HOST_METRICS
 
 MIB = 1024 * 1024
 
-OF_PYTHON = (
+OF_OTHER_READERS = (
     "host/interpreter_wait_ms",
     "host/python_threads_cpu_pct",
     "host/child_processes_cpu_pct",
     "host/process_core_wait_pct",
+    "host/container_throttled_pct",
 )
-TAGS = [m.tag for m in HOST_METRICS if m.tag not in OF_PYTHON]
+TAGS = [m.tag for m in HOST_METRICS if m.tag not in OF_OTHER_READERS]
 """Of the host, without what other readers tell."""
 
 

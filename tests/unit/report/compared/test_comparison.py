@@ -23,8 +23,8 @@ from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.compared.comparison import Comparison, compare, comparison_of
 from keras_perf.report.compared.comparison_bounds import may_be_chance
+from keras_perf.report.compared.judgement import judged
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
-from keras_perf.report.text.judgement import judgement
 from keras_perf.write.run_writer import RunWriter
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 6.0), stage("Batch", 1.0)]
@@ -430,7 +430,7 @@ def test_what_is_timed_is_an_example_only_where_batches_differ(tmp_path):
         contexts = ({"examples_per_step": size} for size in sizes)
         found = write_both(tmp_path / name, *contexts)
         assert found.timed == timed
-        assert f": {timed} takes" in judgement(found.change, 0.05, found.timed)
+        assert f": {timed} takes" in judged(found, 0.05).told
 
 
 def test_a_speedup_is_per_step_where_one_does_not_know_its_batch_size(tmp_path):

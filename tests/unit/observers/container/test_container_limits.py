@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from keras_perf.observers.sensors import container_limits as module
-from keras_perf.observers.sensors.container_limits import (
+from keras_perf.observers.container import limits as module
+from keras_perf.observers.container.limits import (
     ContainerMemory,
+    QuotaPeriods,
     container_cpus,
     container_memory,
     memory_available_mib,
+    quota_periods,
 )
 from keras_perf.records.run.machine import Machine
 
@@ -118,3 +120,34 @@ def test_without_control_groups_all_cpus_may_be_used(tmp_path):
 @pytest.mark.parametrize(("cpus", "cores"), [(None, 16), (8.0, 8), (2.5, 3), (0.5, 1), (64.0, 16)])
 def test_no_more_cores_count_than_the_container_may_use(cpus, cores):
     assert Machine(cpu_count=16, container_cpus=cpus).cores == cores
+
+
+STAT = "nr_periods 70\nnr_throttled 30\nthrottled_usec 12345\n"
+
+
+def test_the_periods_are_those_of_the_smallest_quota(tmp_path):
+    files = {
+        "sys/fs/cgroup/job/cpu.max": "200000 100000",
+        "sys/fs/cgroup/job/cpu.stat": f"usage_usec 5\n{STAT}",
+        "sys/fs/cgroup/cpu.max": "600000 100000",
+        "sys/fs/cgroup/cpu.stat": "nr_periods 1\nnr_throttled 1\n",
+    }
+    assert quota_periods(machine(tmp_path, "0::/job\n", files)) == QuotaPeriods(70, 30)
+
+
+def test_version_1_tells_the_periods_too(tmp_path):
+    folder = "sys/fs/cgroup/cpu,cpuacct/docker"
+    files = {
+        f"{folder}/cpu.cfs_quota_us": 50_000,
+        f"{folder}/cpu.cfs_period_us": 100_000,
+        f"{folder}/cpu.stat": STAT,
+    }
+    assert quota_periods(machine(tmp_path, "2:cpu,cpuacct:/docker\n", files)) == (70, 30)
+
+
+@pytest.mark.parametrize("stat", [None, "usage_usec 5\n", "nonsense"])
+def test_without_a_quota_or_its_counts_no_periods_are_known(stat, tmp_path):
+    assert quota_periods(tmp_path) is None
+    told = {} if stat is None else {"sys/fs/cgroup/cpu.stat": stat}
+    files = {"sys/fs/cgroup/cpu.max": "200000 100000", **told}
+    assert quota_periods(machine(tmp_path, "0::/\n", files)) is None

@@ -54,6 +54,31 @@ def container_cpus(root: Path = Path("/")) -> float | None:
     return min(quotas, default=None)
 
 
+class QuotaPeriods(NamedTuple):
+    """Of a quota of CPU time: those that there were, and those in which it was used up."""
+
+    periods: int
+    used_up: int
+
+
+def quota_periods(root: Path = Path("/")) -> QuotaPeriods | None:
+    """Of the smallest quota, since the container was started; None where there is none.
+
+    Arguments:
+        root: of the file system.
+
+    Source: as `container_cpus`; `nr_periods` and `nr_throttled` of cpu.stat.
+    """
+    quotas = [(q, group) for group in _groups(root, "cpu") if (q := _quota(group)) is not None]
+    if not quotas:
+        return None
+    _, group = min(quotas)
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        told = dict(line.split() for line in (group / "cpu.stat").read_text().splitlines())
+        return QuotaPeriods(int(told["nr_periods"]), int(told["nr_throttled"]))
+    return None
+
+
 def memory_available_mib() -> float:
     """What may still be used: of the machine's memory, or of the container's."""
     available_mib = float(psutil.virtual_memory().available / _MIB)
