@@ -247,4 +247,4 @@ class WindowedProfiler(ObservingCallback, Director):
                 self._written.tell_what_was_read(wait=True)
                 missed = self._windows.missed(self._step, captured=self._captures.tried)
                 if missed and self._training.settings()["driver"]() != TRAIN_ON_BATCH:
-                    say_missed(missed, self._training.model)
+                    say_missed(missed, self._windows.next_start, self._training.model)

@@ -165,12 +165,15 @@ class Windows:
         )
 
 
-_SAID_OF: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+_SAID_OF: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
 
-def say_missed(missed: str, model: Any) -> None:
-    """Once for each model, whatever its steps: a loop may call `fit` thousands of times."""
-    said, window = _SAID_OF.setdefault(model, set()), missed.partition(" and this one had")[0]
-    if window not in said:
-        said.add(window)
+def say_missed(missed: str, begins: int, model: Any) -> None:
+    """Once for each model and window, by its first step: a loop may call `fit` thousands of times.
+
+    What is said has the steps of the training, too, which may be others each time.
+    """
+    said = _SAID_OF.setdefault(model, set())
+    if begins not in said:
+        said.add(begins)
         logger.warning("keras_perf: WindowedProfiler %s.", missed)

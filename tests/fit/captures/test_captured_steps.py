@@ -293,8 +293,10 @@ def test_a_marked_step_begins_where_it_is_entered(tmp_path):
     profiler_door.start(str(tmp_path / "perf"))
     marker = kp.step_marker(1)
     time.sleep(0.05)
+    entered_s = time.perf_counter()
     with marker:
         pass
+    within_s = time.perf_counter() - entered_s
     profiler_door.stop()
     [path] = traces(tmp_path)
     [plane] = [p for p in read_xspace(path).host_planes if "train" in p.event_names.values()]
@@ -304,7 +306,7 @@ def test_a_marked_step_begins_where_it_is_entered(tmp_path):
         for name, duration in zip(line.events.name_id, line.events.duration, strict=True)
         if plane.event_names[int(name)] == "train"
     ]
-    assert length < 0.05e12
+    assert length < 1e12 * within_s + 1e9  # clocks may tick apart, but not by a sleep
 
 
 def test_the_graph_of_a_train_function_can_be_counted():
