@@ -21,6 +21,11 @@ def is_throttled(summary: Summary) -> bool:
     return summary.sensors.get(THROTTLED, 0.0) > OFTEN_PCT
 
 
+def held_back(summary: Summary) -> bool:
+    """Threads that could have run may have waited: for a core of others', or for the quota."""
+    return is_throttled(summary) or crowded(summary)
+
+
 def used_pct(summary: Summary) -> float:
     """CPU use of this process and of those that it has started; 100 is one logical CPU.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keras_perf.advise.situation import Situation
-from keras_perf.analyse.cpu_share import crowded, is_throttled
+from keras_perf.analyse.cpu_share import held_back, is_throttled
 from keras_perf.records.owners import COLLECTOR
 
 
@@ -13,9 +13,9 @@ def may_have_waited_ms(situation: Situation) -> dict[str, float]:
     Empty where other processes left the cores alone, and no quota of CPU time was used up.
     """
     summary, hooks = situation.summary, situation.facts.hooks
-    throttled = is_throttled(summary)
-    if not (throttled or crowded(summary)):
+    if not held_back(summary):
         return {}
+    throttled = is_throttled(summary)
     shares = {name: told.stopped if throttled else told.held for name, told in hooks.items()}
     return {
         owner: spent_ms * shares[owner]

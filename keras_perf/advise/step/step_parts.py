@@ -13,10 +13,11 @@ from keras_perf.advise.step.computing import (
     take_waiting_out,
 )
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
-from keras_perf.analyse.cpu_share import crowded
+from keras_perf.analyse.cpu_share import held_back, is_throttled
 from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS, begins_for_one
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.run.times.hook_calls import HELD_MS, STOPPED_MS
 from keras_perf.records.run.times.outlier import Cause
 
 NEARLY_BUSY = 0.5
@@ -142,15 +143,23 @@ def _is_behind(summary: Summary, wait_ms: float, known_ms: float) -> bool:
 
 
 def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePace]) -> bool:
-    """Others use the CPUs, and its input's work explains little of what a step waits for it.
+    """Others have the CPUs, and its input's work explains little of what a step waits for it.
 
     A batch that is ready, or nearly so, is handed over by threads that found no core. A stage's
     work counts whole, however many threads share it: one batch may wait for all of its own.
     """
     names = (pace.name for pace in paces)
     all_known = bool(paces) and not any(name.startswith(ELSEWHERE) for name in names)
-    work_ms = stalled(summary, *STALLS) + sum(pace.stage.cost_ms for pace in paces)
-    return all_known and crowded(summary) and wait_ms > UNEXPLAINED * work_ms
+    work_ms = _long_stalls(summary) + sum(pace.stage.cost_ms for pace in paces)
+    return all_known and held_back(summary) and wait_ms > UNEXPLAINED * work_ms
+
+
+def _long_stalls(summary: Summary) -> float:
+    """Those of the input, unless they are no longer than a thread waits for a core."""
+    times, total_ms = summary.facts.outliers.of(Cause.INPUT)
+    waits_ms = STOPPED_MS if is_throttled(summary) else HELD_MS
+    causes = STALLS if total_ms > times * waits_ms else (Cause.SHUFFLE,)
+    return stalled(summary, *causes)
 
 
 def _unseen(costs: Mapping[str, float], step_ms: float) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import crowded, is_throttled, used_by_others
+from keras_perf.analyse.cpu_share import held_back, is_throttled, used_by_others
 from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import counted, in_ms, in_percent
@@ -30,7 +30,7 @@ def may_be_eager(situation: Situation) -> str:
 
 def who_slows(situation: Situation) -> str:
     """What may make some steps so much longer than the quickest ones."""
-    if crowded(situation.summary):
+    if held_back(situation.summary):
         return _by_others(situation, "which may be what slows the others")
     return (
         "something unrecognised slows the others; it is unlikely to be the model. A trace of such "
@@ -46,6 +46,8 @@ def waits_for_others(situation: Situation) -> str:
 
 
 def _by_others(situation: Situation, what: str) -> str:
+    if is_throttled(situation.summary):
+        return f"the container used up its quota of CPU time meanwhile, {what}."
     taken = in_percent(used_by_others(situation.summary))
     return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
 
@@ -134,10 +136,7 @@ def may_be_no_hook(situation: Situation) -> str:
         f"{owner} takes {in_ms(situation.summary.owners[owner])} of each step, "
         f"{in_ms(waited[owner])} of them in a few short calls"
     )
-    may_have = "and it may have waited for a core then"
-    if is_throttled(situation.summary):
-        return f"{begins}: the container used up its quota of CPU time meanwhile, {may_have}."
-    return f"{begins}: {_by_others(situation, may_have)}"
+    return f"{begins}: {_by_others(situation, 'and it may have waited for a core then')}"
 
 
 def may_be_dispatch(summary: Summary) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from keras_perf.records.run.times.hook_calls import HookCalls
+from keras_perf.records.run.times.hook_calls import HELD_MS, STOPPED_MS, HookCalls
 
 NEARLY_ALL = 0.9
 """Of a hook's time."""
@@ -15,11 +15,6 @@ many or fewer."""
 
 FAR_LONGER = 4.0
 """Times the usual call."""
-
-HELD_NS, STOPPED_NS = 10_000_000, 100_000_000
-"""Beside two busy processes a thread had its core back after 3.4 to 5 ms on average, lost in one of
-9 to 16 calls of a hook that only asks the system for a time; a quota of CPU time that is used up is
-given anew after a period, a tenth of a second mostly."""
 
 Classes = dict[int, list[int]]
 """Bits of a call's nanoseconds → calls, and the nanoseconds that they took."""
@@ -66,8 +61,8 @@ def _may_have_waited(classes: Classes) -> tuple[float, float]:
         if seen > most or spent < FAR_LONGER * calls * usual_ns:
             break
         beyond_ns = spent - calls * usual_ns
-        held_ns += beyond_ns if spent <= calls * HELD_NS else 0.0
-        stopped_ns += beyond_ns if spent <= calls * STOPPED_NS else 0.0
+        held_ns += beyond_ns if spent <= 1e6 * calls * HELD_MS else 0.0
+        stopped_ns += beyond_ns if spent <= 1e6 * calls * STOPPED_MS else 0.0
     whole_ns = sum(spent for _, spent in classes.values())
     return held_ns / whole_ns, stopped_ns / whole_ns
 

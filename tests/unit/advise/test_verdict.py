@@ -13,6 +13,7 @@ from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict.reasons import mostly_outside
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.analyse.summary import ENOUGH_STEPS
+from keras_perf.records.metrics.host_metrics import THROTTLED
 
 SEQUENTIAL = [stage("TensorSlice", 1.0), stage("Map", 7.0)]
 PREFETCHED = [*SEQUENTIAL, stage("Prefetch", 0.0)]
@@ -620,3 +621,30 @@ def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explai
         "meanwhile, and threads that hand it over may have waited for a core. Train again without "
         "them."
     )
+
+
+@pytest.mark.parametrize(
+    ("stalls_ms", "throttled_pct", "verdict"),
+    [
+        (4.0, 0.0, "inconclusive"),
+        (30.0, 0.0, "input-bound"),
+        (30.0, 40.0, "inconclusive"),
+        (300.0, 40.0, "input-bound"),
+    ],
+)
+def test_stalls_no_longer_than_a_wait_for_a_core_are_none_of_the_input_s(
+    stalls_ms, throttled_pct, verdict
+):
+    """In 200 steps as much as is waited in all, while other processes use the CPUs."""
+    times = max(1, round(96 / stalls_ms))
+    stalls = {"cause": "input-stall", "owner": "", "count": times, "total_ms": times * stalls_ms}
+    found = situation(
+        input_wait=0.48,
+        compute=1.0,
+        dispatch=0.02,
+        stages=QUICK,
+        sensors={"host/cpu_pct": 90.0, THROTTLED: throttled_pct},
+        process_cpu_pct=200.0,
+        context={"event_totals": [stalls]},
+    )
+    assert verdict_of(found)[0] == verdict
