@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from keras_perf.advise.step.computing import undisturbed_ms
+from keras_perf.advise.step.computing import on_its_core_ms, undisturbed_ms
 from keras_perf.advise.step.fitted import IN_PROCESSES
 from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_python
 from keras_perf.advise.step.making import making_ms
@@ -157,6 +157,7 @@ def _model(summary: Summary, parts: StepParts) -> StepModel:
         compiling_share=measured_share(summary) if compiles_once(summary) else 1.0,
         once_between_ms=_once_between_ms(summary),
         undisturbed_ms=undisturbed_ms(summary),
+        on_its_core_ms=on_its_core_ms(summary),
         least_inside_ms=parts.least_inside,
         pool=facts.pool,
         waiting_share=_waiting_share(summary),

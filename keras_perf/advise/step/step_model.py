@@ -96,8 +96,8 @@ class StepModel(StepTime):
             # quickest steps took: the others waited for a core.
             least = self.cpu_ms - self.cores * self.rest_ms
             computing = self.rest.get("compute", 0.0)
-            if self.undisturbed_ms is not None:
-                computing = min(computing, self.undisturbed_ms)
+            if self.alone_ms is not None:
+                computing = min(computing, self.alone_ms)
             most = self.cpu_ms - computing
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
@@ -106,10 +106,10 @@ class StepModel(StepTime):
             freed = min(1.0, saved / self.step_ms / self.cores)
             quicker = min(1.0, self.per_share * freed)
             left = 1 - quicker * (3 + optimism) / 4
-            if self.undisturbed_ms is not None and inside:
+            if self.alone_ms is not None and inside:
                 less, apart = LESS_UNDISTURBED
                 alone = 1 - freed * (less + apart * optimism)
-                quickest = min(1.0, self.undisturbed_ms / inside * alone)
+                quickest = min(1.0, self.alone_ms / inside * alone)
                 left = 1 - gone * (1 - quickest) * self.crowded
             if optimism <= 0:
                 # Steps are uneven for other reasons, too.

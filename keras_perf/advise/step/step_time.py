@@ -33,6 +33,8 @@ class StepTime:
         compiling_share: of all steps, those that compile as the measured ones do on average.
         once_between_ms: of the rest between epochs, what few of them had.
         undisturbed_ms: compute, with dispatch, of the quickest steps; None where not known.
+        on_its_core_ms: of compute, with dispatch, what was no waiting for the one core that there
+            is, while the pipeline had it; None where that is not known.
         pool: threads that run the functions of parallel maps.
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
@@ -63,6 +65,7 @@ class StepTime:
     compiling_share: float = 1.0
     once_between_ms: float = 0.0
     undisturbed_ms: float | None = None
+    on_its_core_ms: float | None = None
     pool: int = 1
     waiting_share: float = 0.0
     without_pauses: bool = False
@@ -105,6 +108,12 @@ class StepTime:
     def whole_ms(self) -> float:
         """A step with its share of what lies between epochs."""
         return self.step_ms + sum(self.outside.values())
+
+    @property
+    def alone_ms(self) -> float | None:
+        """Compute, with dispatch, as far as the pipeline did not disturb it; None: not known."""
+        known = self.undisturbed_ms, self.on_its_core_ms
+        return min((ms for ms in known if ms is not None), default=None)
 
     @property
     def idle_share(self) -> float:

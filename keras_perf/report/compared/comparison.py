@@ -85,9 +85,9 @@ class Comparison(Told):
         `keras_perf.analyse.of_intervals.resampling`). Where it holds 0, the change may be chance.
 
         A part that only one of them measured is NaN in the other, whose compute holds it; what
-        compute saved then counts both together. After those
-        of the step come the step itself and what lies between epochs, per step too; the latter
-        has no interval.
+        compute saved then counts both together. Of single steps dispatch is known by trials of a
+        few executions: neither it nor compute has an interval then. After those of the step come
+        the step itself and what lies between epochs, per step too; the latter has no interval.
 
         What the intervals cannot see: what differs from run to run, such as another load on the
         machine.

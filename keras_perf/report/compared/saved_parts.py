@@ -16,6 +16,9 @@ from keras_perf.report.diagnosis import Diagnosis
 
 UNKNOWN = float("nan")
 
+INSIDE = ("compute", "dispatch")
+"""Parts of the train function's time, which add up to what was measured."""
+
 LABELS = {
     "validation": "between epochs: validation",
     "validation_tracing": "between epochs: tracing of validation",
@@ -64,13 +67,15 @@ def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:
         for seed, run in enumerate(runs)
     ]
     means = [_comparable({n: np.array([ms]) for n, ms in r.breakdown.items()}, both) for r in runs]
+    by_trials = "dispatch" in both and any(_dispatch_by_trials(run.summary) for run in runs)
     rows = []
     for name in (*PARTS, "step"):
         shown = [run.breakdown[name] for run in runs]
         saved, bounds = UNKNOWN, (UNKNOWN, UNKNOWN)
         if name in means[0]:
             saved = float((means[0][name] - means[1][name])[0])
-            bounds = bounds_of(draws[0][name] - draws[1][name])
+            if not (by_trials and name in INSIDE):
+                bounds = bounds_of(draws[0][name] - draws[1][name])
         rows.append((name, *shown, saved, *bounds))
     first, second = before.summary.outside, after.summary.outside
     rows += [
@@ -80,6 +85,14 @@ def saved_parts(before: Diagnosis, after: Diagnosis) -> pd.DataFrame:
     ]
     columns = ["part", "before_ms", "after_ms", "saved_ms", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _dispatch_by_trials(summary: Summary) -> bool:
+    """It is known from elsewhere: of how far it is off, the intervals tell nothing.
+
+    Only in executions of several steps they tell it themselves.
+    """
+    return summary.facts.settings.steps_per_execution == 1
 
 
 def _comparable(means: dict[str, Figures], both: list[str]) -> dict[str, Figures]:

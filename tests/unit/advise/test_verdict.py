@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand_built import H200, between_epochs, situation, stage, summary
+from hand_built import H200, between_epochs, facts_of, situation, stage, summary
 
 from keras_perf.advise.gains.of_a_part import gain_between_epochs, gains
 from keras_perf.advise.situation import Situation, situation_of
@@ -648,3 +648,42 @@ def test_stalls_no_longer_than_a_wait_for_a_core_are_none_of_the_input_s(
         context={"event_totals": [stalls]},
     )
     assert verdict_of(found)[0] == verdict
+
+
+def on_one_core(waited_pct: float | None = 80.0, **sensors: float) -> Situation:
+    """A step that computes for 15 ms, 8 of them for itself, while a batch takes 12 on its core."""
+    waited = {} if waited_pct is None else {"host/process_core_wait_pct": waited_pct}
+    return situation(
+        input_wait=1.0,
+        compute=13.0,
+        dispatch=2.0,
+        stages=[stage("Generator", 12.0), stage("Prefetch", 0.0)],
+        sensors={"host/cpu_pct": 90.0} | waited | sensors,
+        process_cpu_pct=90.0,
+        context={"cpu_count": 1, "prefetch_fill": 0.2, "undisturbed_ms": 14.5},
+    )
+
+
+def test_on_one_core_computing_waits_while_the_pipeline_has_it():
+    found = on_one_core()
+    assert found.model.alone_ms == pytest.approx(15.0 * 90 / 170)
+    verdict, because = verdict_of(found)
+    assert verdict == "input-bound"
+    assert "takes cores that computing needs" in str(because)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        on_one_core(None),
+        on_one_core(**{"host/cpu_pct": 125.0}),
+        on_one_core(**{THROTTLED: 50.0}),
+        situation_of(replace(on_one_core().summary, facts=facts_of({"cpu_count": 2}))),
+    ],
+)
+def test_where_others_may_have_had_it_or_there_are_more_that_is_not_known(unknown):
+    assert unknown.model.on_its_core_ms is None
+
+
+def test_where_no_thread_waits_computing_is_what_was_measured():
+    assert on_one_core(0.0).model.on_its_core_ms == pytest.approx(15.0)

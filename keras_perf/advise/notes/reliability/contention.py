@@ -57,7 +57,7 @@ def contention_notes(run: Diagnosed) -> Iterator[str]:
 def _of_quota(summary: Summary) -> str:
     machine = summary.facts.machine
     share, cpus = in_percent(summary.sensors[THROTTLED] / 100), machine.container_cpus
-    of_cpus = "" if cpus is None else f" of {cpus:g} CPUs"
+    of_cpus = "" if cpus is None else f" of {cpus:g} CPU{'' if cpus == 1 else 's'}"
     fewer = "fewer threads at work use it up later"
     if cpus is not None and not on_jax(summary.facts):
         threads = max(1, round(cpus))

@@ -59,15 +59,15 @@ def comparison(after: dict[str, Any], before: dict[str, Any] = BEFORE) -> Compar
 TEXT = """\
 A step is 2.50× as fast (2.40–2.60): input-bound before, compute-bound after
 
-part of a step   before ms  after ms  saved ms      90% interval
----------------  ---------  --------  --------  ----------------
-input wait           8.000     0.000     8.000    8.000 to 8.000
-compute              1.500     3.875    -2.375  -2.375 to -2.375
-dispatch             0.000     0.000     0.000    0.000 to 0.000
-callbacks            0.250     0.062     0.188    0.188 to 0.188
-other host work      0.250     0.062     0.188    0.188 to 0.188
-compile              0.000     0.000     0.000    0.000 to 0.000
-step                10.000     4.000     6.000    6.000 to 6.000
+part of a step   before ms  after ms  saved ms    90% interval
+---------------  ---------  --------  --------  --------------
+input wait           8.000     0.000     8.000  8.000 to 8.000
+compute              1.500     3.875    -2.375
+dispatch             0.000     0.000     0.000
+callbacks            0.250     0.062     0.188  0.188 to 0.188
+other host work      0.250     0.062     0.188  0.188 to 0.188
+compile              0.000     0.000     0.000  0.000 to 0.000
+step                10.000     4.000     6.000  6.000 to 6.000
 
 recommended before                                   after  predicted    faster
 ---------------------------------------------------  -----  ---------  --------
@@ -87,8 +87,8 @@ MARKDOWN = """\
 | part of a step | before ms | after ms | saved ms | 90% interval |
 | --- | ---: | ---: | ---: | ---: |
 | input wait | 8.000 | 0.000 | 8.000 | 8.000 to 8.000 |
-| compute | 1.500 | 3.875 | -2.375 | -2.375 to -2.375 |
-| dispatch | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
+| compute | 1.500 | 3.875 | -2.375 |  |
+| dispatch | 0.000 | 0.000 | 0.000 |  |
 | callbacks | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
 | other host work | 0.250 | 0.062 | 0.188 | 0.188 to 0.188 |
 | compile | 0.000 | 0.000 | 0.000 | 0.000 to 0.000 |
@@ -132,7 +132,18 @@ def test_the_frame_has_a_row_a_part_and_one_for_the_step():
             "high": [8.0, -2.375, 0.0, 0.1875, 0.1875, 0.0, 6.0],
         }
     )
-    pd.testing.assert_frame_equal(comparison(AFTER).to_frame(), expected)
+    several = {"context": {"steps_per_execution": 8}}
+    pd.testing.assert_frame_equal(
+        comparison(AFTER | several, BEFORE | several).to_frame(), expected
+    )
+
+
+def test_dispatch_by_trials_leaves_it_and_compute_without_an_interval():
+    frame = comparison(AFTER).to_frame().set_index("part")
+    assert frame.loc[["dispatch", "compute"], ["low", "high"]].isna().all(axis=None)
+    assert frame.loc["compute", "saved_ms"] == -2.375
+    assert frame.drop(index=["dispatch", "compute"])["low"].notna().all()
+    assert (frame.loc["step", "low"], frame.loc["step", "high"]) == (6.0, 6.0)
 
 
 def test_the_frame_goes_on_with_what_lies_between_epochs_where_both_know_it():
@@ -181,7 +192,9 @@ def test_what_a_part_saved_lies_in_its_interval_also_where_it_is_known_at_times_
         intervals["compute"] -= dispatch.fillna(0.0)
         parts = {name: float(m[0]) for name, m in part_means(intervals, np.ones((1, 20))).items()}
         parts.pop("step")
-        runs.append(diagnosis_of(replace(run, intervals=intervals, parts=parts)))
+        facts = facts_of({"steps_per_execution": 8})
+        run = replace(run, facts=facts, intervals=intervals, parts=parts)
+        runs.append(diagnosis_of(run))
     frame = comparison_of(*runs).to_frame().set_index("part").loc[["dispatch", "compute", "step"]]
     assert (frame["low"] <= frame["saved_ms"]).all()
     assert (frame["saved_ms"] <= frame["high"]).all()
