@@ -14,7 +14,7 @@ from keras_perf.advise.notes.all_notes import notes_of
 from keras_perf.advise.notes.devices.gpu_use import gpu_details, gpu_use_alerts
 from keras_perf.advise.notes.devices.roofline import roofline_notes
 from keras_perf.advise.notes.diagnosed import Diagnosed
-from keras_perf.advise.notes.fits import fit_notes, passed_over
+from keras_perf.advise.notes.fits import called_often, fit_notes, passed_over
 from keras_perf.advise.notes.inference import notes_on_calls
 from keras_perf.advise.notes.memory.ending import ending_notes
 from keras_perf.advise.notes.reliability.contention import load_of_others
@@ -207,8 +207,8 @@ def diagnose(
 def diagnosis_of_training(training: Training, rates: Rates) -> Diagnosis:
     """The diagnosis of what was measured, with notes on the other fits of its directory."""
     found = diagnosis_of(training.summary(), rates)
-    ending = tuple(ending_notes(training))
-    notes = *ending, *fit_notes(training), *found.notes
+    ending, often = tuple(ending_notes(training)), called_often(training, found.summary)
+    notes = *ending, *often, *fit_notes(training), *found.notes
     return replace(found, notes=notes, ending=ending, newer=tuple(passed_over(training)))
 
 

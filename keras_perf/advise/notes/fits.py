@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
+from statistics import median
 
+from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import Training, seconds_apart
 from keras_perf.read.fits import Fit
+from keras_perf.records.figures import counted, in_s
 
 HOW_TO_CHOOSE = (
     "keras-perf report LOGDIR --fits lists them, --fit ID shows one "
@@ -15,6 +19,12 @@ HOW_TO_CHOOSE = (
 
 SHOWN = 5
 """So many are named; a loop may call `fit` thousands of times."""
+
+OFTEN = 5
+"""So many fits of one program are a loop that calls it."""
+
+MOSTLY = 0.5
+"""Steps that take less of the time from one begin to the next are not what it goes into."""
 
 
 def fit_notes(training: Training) -> Iterator[str]:
@@ -39,12 +49,35 @@ def fit_notes(training: Training) -> Iterator[str]:
         yield f"Newer than what is shown: {_named(fuller)}."
     for fit in others:
         # Of its own process there may be hundreds, and their times are read from their files.
-        if _process(fit) != _process(shown) and seconds_apart(fit, shown) < 0:
+        if not _same_process(fit, shown) and seconds_apart(fit, shown) < 0:
             yield (
                 f"{this.name} ({this.writer}) and {fit.identity.name} ({fit.identity.writer}) "
                 "wrote into this directory at the same time, and took time from each other if on "
                 "one machine: give each training a log_dir of its own."
             )
+
+
+def called_often(training: Training, summary: Summary) -> Iterator[str]:
+    """A sentence where a program calls `fit` again and again, whose steps take little of its time.
+
+    What it cannot see: what the program does between two of them, such as loading the next data.
+    """
+    fits = [fit for fit in training.fits if not fit.tried and _same_process(fit, training.fit)]
+    begins_s = sorted(fit.identity.started for fit in fits)
+    in_a_loop = summary.facts.settings.in_a_loop
+    if len(fits) < OFTEN or not begins_s[0] or not summary.steps or in_a_loop:
+        return
+    every_s = median(later - one for one, later in itertools.pairwise(begins_s))
+    steps = summary.facts.length.steps
+    spent_s = steps * summary.step_ms / 1e3
+    if spent_s < MOSTLY * every_s:
+        yield (
+            f"fit was called {len(fits)} times, as a rule every {in_s(every_s)}, of which the "
+            f"{counted(steps, 'step')} of one take {in_s(spent_s)}: the rest is the beginning and "
+            "the end of each, and what the program does in between. One fit over all of the data "
+            "begins once: give it a generator or a dataset that goes through the parts, and "
+            "steps_per_epoch for an epoch to be one of them."
+        )
 
 
 def passed_over(training: Training) -> Iterator[str]:
@@ -77,5 +110,6 @@ def _ended(fit: Fit) -> str:
     return f", ended by {ending.error}" if ending is not None and ending.error else ""
 
 
-def _process(fit: Fit) -> tuple[str, int]:
-    return fit.identity.host, fit.identity.process
+def _same_process(fit: Fit, other: Fit) -> bool:
+    one, another = fit.identity, other.identity
+    return (one.host, one.process) == (another.host, another.process)

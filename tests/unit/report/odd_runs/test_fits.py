@@ -8,7 +8,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from hand_built import write_fit
+from hand_built import facts_of, write_fit
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.summary.writer import event_file_writer
@@ -355,3 +355,47 @@ def test_who_wrote_a_file_is_read_again_only_where_the_file_has_changed(tmp_path
     writer.close()
     assert fits_of(tmp_path)["perf"][0].identity == writer.fit
     assert len(read) == 2
+
+
+# -- a program that calls fit again and again --------------------------------------------
+
+
+def write_fits(log_dir, count, *, every_s, settings=None):
+    """Each of a hundred steps of 4 ms, and so many seconds after the one before."""
+    for number in range(count):
+        writer = RunWriter(str(log_dir), clock=lambda at_s=1e9 + every_s * number: at_s)
+        for place in range(1, 11):
+            values = {"perf/step_time_ms": 4.0, "perf/interval_steps": 10.0}
+            writer.scalars(10 * place, values, wall_time=1e9 + every_s * number + place / 100)
+        known = {"first_step": 0, "last_step": 100, "epoch_steps": 100, **(settings or {})}
+        writer.context(100, facts_of(known).to_json())
+        writer.close()
+
+
+def called_often(log_dir):
+    return [note for note in diagnose(log_dir).notes if note.startswith("fit was called")]
+
+
+def test_fits_that_begin_and_end_for_longer_than_they_step_are_told(tmp_path):
+    write_fits(tmp_path, 6, every_s=1.5)
+    [note] = called_often(tmp_path)
+    assert note.startswith(
+        "fit was called 6 times, as a rule every 1.5 s, of which the 100 steps of one take 0.4 s: "
+        "the rest is the beginning and the end of each, and what the program does in between."
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "every_s", "settings"),
+    [(4, 1.5, {}), (6, 0.7, {}), (6, 1.5, {"driver": "loop"})],
+)
+def test_few_fits_and_long_ones_and_loops_are_not(count, every_s, settings, tmp_path):
+    write_fits(tmp_path, count, every_s=every_s, settings=settings)
+    assert called_often(tmp_path) == []
+
+
+def test_the_fits_of_several_programs_are_no_loop(tmp_path, monkeypatch):
+    write_fits(tmp_path, 3, every_s=1.5)
+    pretend_process(monkeypatch, 77)
+    write_fits(tmp_path, 3, every_s=1.5)
+    assert called_often(tmp_path) == []
