@@ -63,3 +63,21 @@ def test_a_loop_s_own_work_is_named_with_what_tells_whose_it_is(context, other_h
     found = summary(input_wait=0.1, compute=7.0, other_host=other_host, context=context)
     notes = list(not_measured_notes(diagnosed(found)))
     assert any("The loop's own work between two calls" in note for note in notes) is named
+
+
+@pytest.mark.parametrize(("verdict", "hidden"), [("input-bound", True), ("dispatch-bound", False)])
+def test_a_cost_that_the_input_hides_is_said_to_gain_nothing(verdict, hidden):
+    trial = {
+        "recommended": 6,
+        "predicted_speedup": 1.1,
+        "low": 1.0,
+        "high": 1.2,
+        "present": 1,
+        "in_graph_ms": 36.0,
+        "per_execution_ms": 5.0,
+    }
+    context = {"steps_per_execution_trial": trial}
+    found = summary(input_wait=15.0, compute=20.0, dispatch=5.0, context=context)
+    [note] = not_measured_notes(diagnosed(found, verdict))
+    assert "steps_per_execution=6 shares that among 6 steps." in note
+    assert note.endswith("that is predicted to gain less than 2%.") is hidden

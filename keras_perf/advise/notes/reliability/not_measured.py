@@ -77,7 +77,10 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
         yield f"Dispatch was not measured and is inside compute{most}{_of_several(summary)}{why}"
     elif trial is not None and "raise-steps-per-execution" not in run.advised:
         setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
-        yield f"{setting}: {told_of_trial(trial, summary)}"
+        hidden = ""
+        if run.verdict == "input-bound" and trial.steps_per_execution > trial.present:
+            hidden = " While steps wait for their input, that is predicted to gain less than 2%."
+        yield f"{setting}: {told_of_trial(trial, summary)}{hidden}"
 
 
 def _of_pythons_input(run: Diagnosed) -> str:
