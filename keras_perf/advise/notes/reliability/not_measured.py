@@ -69,14 +69,19 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     enough = summary.steps >= ENOUGH_STEPS
     if unseen and enough and may_wait and "parallel-input" not in run.advised:
         yield _of_pythons_input(run)
-    trial = facts.trial
+    yield from _of_dispatch(run)
+
+
+def _of_dispatch(run: Diagnosed) -> Iterator[str]:
+    """That it was not measured; or what was tried of it, and is not advised."""
+    summary, settings, trial = run.summary, run.facts.settings, run.facts.trial
     if "dispatch" not in summary.parts:
         why = "." if trial is None else f"; {told_of_trial(trial, summary)}"
-        call_ms = facts.settings.call_ms
+        call_ms = settings.call_ms
         most = "" if call_ms is None else f", at most {in_ms(call_ms)} of a step"
         yield f"Dispatch was not measured and is inside compute{most}{_of_several(summary)}{why}"
     elif trial is not None and "raise-steps-per-execution" not in run.advised:
-        setting = "Steps per call" if facts.settings.in_a_loop else "steps_per_execution"
+        setting = "Steps per call" if settings.in_a_loop else "steps_per_execution"
         hidden = ""
         if run.verdict == "input-bound" and trial.steps_per_execution > trial.present:
             hidden = " While steps wait for their input, that is predicted to gain less than 2%."
