@@ -119,7 +119,9 @@ def add(file: Path, name: str, found: dict[str, Any]) -> None:
     kept["machine"] = {key: result.conditions()[key] for key in ("cpu", "cores")}
     kept["benchmarks"][name] = found
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = file.with_name(f"{file.name}.new")
+    written.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written.replace(file)
 
 
 def main() -> None:

@@ -152,7 +152,11 @@ def product_ms(size: int) -> float:
     """
     script = f"import gpu_loads; print(gpu_loads.product_by_events({size}))"
     command = [os.environ.get("PYTORCH_PYTHON", sys.executable), "-c", script]
-    told = subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
+    here = Path(__file__).parent
+    try:
+        told = subprocess.check_output(command, cwd=here, text=True).strip()
+    except FileNotFoundError:
+        told = "is not installed"
     try:
         return float(told)
     except ValueError:

@@ -124,14 +124,16 @@ def readings(work: Work, share: float, seconds: float, uuid: str) -> Readings:
     sampler.start()
     tool.start()
     try:
+        begin = time.monotonic()
         times = run(work, share, seconds)
+        took_s = time.monotonic() - begin
         values = sampler.take().values
     finally:
         over.set()
         tool.join()
         sampler.stop()
     ours = {tag.removeprefix("gpu/0/"): v for tag, v in values.items() if tag.startswith("gpu/0/")}
-    return Readings(ours, means(lines), times / seconds)
+    return Readings(ours, means(lines), times / took_s)
 
 
 def nvidia_smi(uuid: str, lines: list[str], over: threading.Event) -> None:

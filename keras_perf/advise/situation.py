@@ -11,7 +11,7 @@ from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_pyt
 from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.advise.step.step_parts import StepParts, step_parts
-from keras_perf.analyse.cpu_share import share_of_cores, share_when_asked, used_pct
+from keras_perf.analyse.cpu_share import is_throttled, share_of_cores, share_when_asked, used_pct
 from keras_perf.analyse.of_intervals.part_means import Figures
 from keras_perf.analyse.of_intervals.resampling import resampled_means
 from keras_perf.analyse.stage_paces import stage_paces
@@ -125,7 +125,7 @@ class Situation:
         """
         sensors, cpu_ms = self.summary.sensors, _process_ms(self.summary)
         alone = self.facts.settings.replicas == 1 and not self.summary.exchange
-        spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT
+        spare = sensors.get("host/cpu_pct", 100.0) < SPARE_PCT and not is_throttled(self.summary)
         mostly_steps = self.model.step_ms > MOSTLY_STEPS * self.model.whole_ms
         if self.model.on_gpu or not (cpu_ms and alone and spare and mostly_steps):
             return 0.0

@@ -225,7 +225,7 @@ def test_all_comparisons_are_made_where_the_cpu_stands_in_for_a_gpu(backend):
     assert failed == {f"FAILED {n}: RuntimeError('the trace holds no kernels')" for n in names}
     told = "\n".join(lines)
     assert "WRONG memory: this framework tells none of the GPU" in told
-    no_events = "PyTorch, by whose CUDA events one is timed, is not installed"
+    no_events = "PyTorch, by whose CUDA events one is timed, "
     assert f"skip  products: {no_events}" in told
     assert f"skip  computing: {no_events}" in told
     assert "all callbacks: " in told
@@ -263,6 +263,40 @@ def test_traces_are_recorded_with_what_else_is_known_of_their_steps(backend, tmp
     assert [len(each["slept_ms"]) for each in about["traces"].values()] == [0, 40]
     files = sorted(path.name for path in tmp_path.glob("*.gz"))
     assert files == [f"{backend}-{name}.xplane.pb.gz" for name in ("computing", "sleeping")]
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ("echo finds no GPU", "PyTorch, by whose CUDA events one is timed, finds no GPU"),
+        (None, "PyTorch, by whose CUDA events one is timed, is not installed"),
+    ],
+)
+@pytest.mark.usefixtures("figures")
+def test_a_pytorch_elsewhere_times_a_product_or_says_why_not(answers, why, tmp_path, monkeypatch):
+    import gpu_loads
+
+    python = tmp_path / "python"
+    monkeypatch.setenv("PYTORCH_PYTHON", str(python))
+    if answers:
+        python.write_text(f"#!/bin/sh\n{answers}\n")
+        python.chmod(0o755)
+    with pytest.raises(gpu_loads.NoEventsError, match=why):
+        gpu_loads.product_ms(64)
+
+
+@pytest.mark.usefixtures("figures")
+def test_a_pytorch_that_fails_is_no_missing_one(tmp_path, monkeypatch):
+    import gpu_loads
+
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 1.25\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PYTORCH_PYTHON", str(python))
+    assert gpu_loads.product_ms(64) == 1.25
+    python.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        gpu_loads.product_ms(64)
 
 
 TWO_CPUS = """

@@ -10,6 +10,7 @@ from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.training import Training, seconds_apart
 from keras_perf.read.fits import Fit
 from keras_perf.records.figures import counted, in_s
+from keras_perf.records.run.ending import How
 
 HOW_TO_CHOOSE = (
     "keras-perf report LOGDIR --fits lists them, --fit ID shows one "
@@ -22,6 +23,10 @@ SHOWN = 5
 
 OFTEN = 5
 """So many fits of one program are a loop that calls it."""
+
+BY_HAND_S, UNEVEN = 30.0, 10.0
+"""In a notebook, fits so far apart are called by somebody's hand, and anywhere where one comes so
+many times as late as the others, or they are of different kinds."""
 
 MOSTLY = 0.5
 """Steps that take less of the time from one begin to the next are not what it goes into."""
@@ -62,21 +67,26 @@ def called_often(training: Training, summary: Summary) -> Iterator[str]:
 
     What it cannot see: what the program does between two of them, such as loading the next data.
     """
-    fits = [fit for fit in training.fits if not fit.tried and _same_process(fit, training.fit)]
-    begins_s = sorted(fit.identity.started for fit in fits)
-    in_a_loop = summary.facts.settings.in_a_loop
-    if len(fits) < OFTEN or not begins_s[0] or not summary.steps or in_a_loop:
+    shown, facts = training.fit, summary.facts
+    fits = [fit for fit in training.fits if not fit.tried and _same_process(fit, shown)]
+    begins_s = [fit.identity.started for fit in fits]
+    gaps_s = [later - one for one, later in itertools.pairwise(begins_s)]
+    over = facts.ending is not None and facts.ending.how is How.DONE
+    if len(fits) < OFTEN or min(gaps_s) <= 0 or not (over and summary.steps):
         return
-    every_s = median(later - one for one, later in itertools.pairwise(begins_s))
-    steps = summary.facts.length.steps
-    spent_s = steps * summary.step_ms / 1e3
-    if spent_s < MOSTLY * every_s:
+    every_s, each_ms = median(gaps_s), summary.step_ms + sum(summary.outside.values())
+    spent_s = facts.length.steps * each_ms / 1e3
+    by_hand = shown.identity.program in ("notebook", "interactive") and every_s > BY_HAND_S
+    by_hand |= max(gaps_s) > UNEVEN * every_s
+    if facts.settings.in_a_loop or by_hand or spent_s > MOSTLY * every_s:
+        return
+    if not any(fit.facts.calls_only for fit in fits):
         yield (
             f"fit was called {len(fits)} times, as a rule every {in_s(every_s)}, of which the "
-            f"{counted(steps, 'step')} of one take {in_s(spent_s)}: the rest is the beginning and "
-            "the end of each, and what the program does in between. One fit over all of the data "
-            "begins once: give it a generator or a dataset that goes through the parts, and "
-            "steps_per_epoch for an epoch to be one of them."
+            f"{counted(facts.length.steps, 'step')} of one take {in_s(spent_s)}: the rest is the "
+            "beginning and the end of each, and what the program does in between. If they train "
+            "one model, one fit over all of the data begins once: give it a generator or a dataset "
+            "that goes through the parts, and steps_per_epoch for an epoch to be one of them."
         )
 
 

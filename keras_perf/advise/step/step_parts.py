@@ -12,6 +12,7 @@ from keras_perf.advise.step.computing import (
     has_several_steps,
     take_waiting_out,
 )
+from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
 from keras_perf.analyse.cpu_share import held_back, is_throttled
 from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS, begins_for_one
@@ -56,7 +57,8 @@ class StepParts(NamedTuple):
     stages: dict[str, float]
     """Of a batch, by stage of the input pipeline."""
     rest: dict[str, float]
-    """All other parts of a step; `for_a_core`: see `_waits_for_a_core`."""
+    """All other parts of a step; `for_a_core`: see `_waits_for_a_core`, `hooks_for_a_core` the same
+    of hooks: see `may_have_waited_ms`."""
     side_by_side: float
     """See `StepTime`."""
     prefetched: bool
@@ -74,11 +76,7 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
         summary: of a run with measured steps.
         held_ms: for how much of a step the input's Python code holds the interpreter.
     """
-    rest = dict(summary.parts)
-    if summary.exchange:
-        # Removing the one leaves the other as it is, and what the worker computes itself.
-        rest["wire"], rest["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
-        rest["compute"] -= summary.exchange["communication"]
+    rest = _apart(summary)
     wait = rest.pop("input_wait", 0.0)
     if held_ms:
         wait += take_waiting_out(rest, held_ms, summary)
@@ -113,6 +111,19 @@ def step_parts(summary: Summary, held_ms: float) -> StepParts:
             side_by_side = all_ms / produce if produce else 1.0
     stages = {n: ms * produce / known for n, ms in costs.items()} if known else {"input": produce}
     return StepParts(stages, rest, side_by_side, prefetched, asks_ahead, least_inside)
+
+
+def _apart(summary: Summary) -> dict[str, float]:
+    """The parts as they were measured, with what may go by itself apart from what stays then."""
+    parts = dict(summary.parts)
+    if summary.exchange:
+        # Removing the one leaves the other as it is, and what the worker computes itself.
+        parts["wire"], parts["peer_wait"] = summary.wire_ms, summary.exchange["peer_wait"]
+        parts["compute"] -= summary.exchange["communication"]
+    if waited_ms := min(sum(may_have_waited_ms(summary).values()), parts.get("callbacks", 0.0)):
+        parts["callbacks"] -= waited_ms
+        parts["hooks_for_a_core"] = waited_ms
+    return parts
 
 
 def _slowest_ms(paces: Sequence[StagePace]) -> float:
@@ -173,7 +184,8 @@ def _of_stalls_and_fetching(summary: Summary, wait_ms: float) -> dict[str, float
     """Behind a full buffer only stalls are the input's; the rest is the price of fetching."""
     if summary.facts.input.prefetch_fill is None:
         return {"get_next": wait_ms}
-    stalls_ms = min(wait_ms, stalled(summary, *STALLS))
+    held = held_back(summary)
+    stalls_ms = min(wait_ms, _long_stalls(summary) if held else stalled(summary, *STALLS))
     return {"get_next": stalls_ms, "fetch": wait_ms - stalls_ms}
 
 

@@ -108,7 +108,9 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
         names = parts_of(verdict, situation)
-        spent = sum(summary.parts.get(name, 0.0) for name in names)
+        # Of hooks without what may be waiting for a core.
+        measured = {**summary.parts, "callbacks": situation.model.rest.get("callbacks", 0.0)}
+        spent = sum(measured.get(name, 0.0) for name in names)
         what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = (

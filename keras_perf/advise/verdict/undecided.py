@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.situation import Situation
+from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.cpu_share import held_back, is_throttled, used_by_others
 from keras_perf.analyse.hardware.gpu_busy import own_share
@@ -130,7 +130,7 @@ def may_be_held_up(situation: Situation) -> str:
 
 def may_be_no_hook(situation: Situation) -> str:
     """That what a hook takes may be waiting for a core."""
-    waited = may_have_waited_ms(situation)
+    waited = may_have_waited_ms(situation.summary)
     owner = max(waited, key=lambda name: waited[name])
     begins = (
         f"{owner} takes {in_ms(situation.summary.owners[owner])} of each step, "

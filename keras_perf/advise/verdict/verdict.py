@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from keras_perf.advise.gains.compiling import hardly_compiles
-from keras_perf.advise.gains.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
     bound_between_epochs,
     gains,
     may_be_python,
-    parts_named,
     speed_up,
 )
 from keras_perf.advise.gains.of_two_parts import held_by_two
@@ -61,8 +57,6 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
     found = gains(situation)
     # What may not be compiling hides nothing that is sure.
     guessed = found.pop("compile-bound") if hardly_compiles(situation) else 1.0
-    by_hooks = found["callback-bound"]
-    found["callback-bound"] = min(by_hooks, _gain_of_working_hooks(situation))
     verdict = max(found, key=lambda name: found[name])
     gain, fetching = found[verdict], _gain_of_fetching(summary)
     if bound_between_epochs(situation.model, max(gain, fetching)):
@@ -83,8 +77,6 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
         return "inconclusive", Because(may_be_eager(situation))
     if gain < WORTHWHILE <= guessed:
         return "inconclusive", Because(may_be_held_up(situation))
-    if gain < WORTHWHILE <= by_hooks:
-        return "inconclusive", Because(may_be_no_hook(situation))
     if gain < WORTHWHILE:
         return _without_a_bottleneck(situation)
     if _dispatch_may_be_more(summary, gain, verdict):
@@ -109,9 +101,10 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
             f"steps spend {in_ms(inside_ms)} in the train function, and the "
             f"quickest tenth of them no more than {in_ms(quickest_ms)}: {who_slows(situation)}"
         )
-    for_a_core_ms = situation.model.rest.get("for_a_core", 0.0)
-    if summary.step_ms >= WORTHWHILE * (summary.step_ms - for_a_core_ms):
-        return "inconclusive", Because(waits_for_others(situation))
+    rest = situation.model.rest
+    for who, told in (("hooks_for_a_core", may_be_no_hook), ("for_a_core", waits_for_others)):
+        if speed_up(rest.get(who, 0.0), summary.step_ms) >= WORTHWHILE:
+            return "inconclusive", Because(told(situation))
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."
@@ -141,16 +134,6 @@ def _gain_of_fetching(summary: Summary) -> float:
 
 def _no_wait(summary: Summary) -> str:
     return f"the input wait could not be measured: {why_no_wait(summary)}."
-
-
-def _gain_of_working_hooks(situation: Situation) -> float:
-    """At most, without the callbacks' time but for what may have been waiting for a core."""
-    model, waited = situation.model, may_have_waited_ms(situation)
-    if not waited:
-        return math.inf
-    names = parts_named("callback-bound", situation.summary)
-    surely_ms = sum(model.rest.get(name, 0.0) for name in names) - sum(waited.values())
-    return speed_up(surely_ms, model.step_ms)
 
 
 def _mostly_idle(situation: Situation, other_gain: float) -> bool:

@@ -93,7 +93,7 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
         root: of the file system.
         controller: whose groups are wanted, of those that version 1 keeps apart.
     """
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, name = line.split(":", 2)
             if not controllers or controller in controllers.split(","):

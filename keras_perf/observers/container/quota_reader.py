@@ -34,15 +34,15 @@ class QuotaReader:
 
     def read(self) -> dict[str, float]:
         """Tag → percent; nothing where there is no quota, and until a period has ended."""
-        if self._before is None or self._clock() < self._due:
+        if self._before is None or (asked_s := self._clock()) < self._due:
             return {}
-        now = self._counted()
-        if now is None or now.periods <= self._before.periods:
+        now, self._due = self._counted(), asked_s + EVERY_S
+        if now is None or now.periods == self._before.periods:
             return {}
         before, self._before = self._before, now
-        self._due = self._clock() + EVERY_S
-        used_up = now.used_up - before.used_up
-        return {THROTTLED: 100.0 * used_up / (now.periods - before.periods)}
+        periods, used_up = now.periods - before.periods, now.used_up - before.used_up
+        # Of another group of processes, counters begin anew.
+        return {THROTTLED: 100.0 * used_up / periods} if 0 <= used_up <= periods else {}
 
     def close(self) -> None:
         """Nothing is held."""

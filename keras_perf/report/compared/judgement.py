@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from keras_perf.analyse.change import FEWEST
-from keras_perf.analyse.cpu_share import NOTICED, share_of_cores, used_by_others
+from keras_perf.analyse.cpu_share import LEAST_SHARE, NOTICED, share_of_cores, used_by_others
 from keras_perf.records.figures import figure, in_percent
 from keras_perf.report.compared.comparison import Comparison
 
@@ -38,17 +38,22 @@ def judged(comparison: Comparison, tolerance: float) -> Judgement:
     if exceeded is None:
         told = f"inconclusive: {took}, so whether it is {more} may be chance; train longer"
         return Judgement(None, told)
-    if exceeded and (load := _load_that_explains(comparison)):
+    if exceeded and (load := _load_that_explains(comparison, tolerance)):
         return Judgement(None, f"inconclusive: {took}, but {load}: train again without them")
     return Judgement(exceeded, f"{more}: {took}" if exceeded else f"not {more}: {took}")
 
 
-def _load_that_explains(comparison: Comparison) -> str:
-    """What others used of the CPUs, where that alone may have made it slower; "" elsewhere."""
+def _load_that_explains(comparison: Comparison, tolerance: float) -> str:
+    """What others used of the CPUs, where that alone may have made it slower; "" elsewhere.
+
+    By how much, nothing tells where they used all that a process can be seen to lose.
+    """
     before, after = comparison.before.summary, comparison.after.summary
     used = used_by_others(before), used_by_others(after)
     explained = share_of_cores(before) / share_of_cores(after)
-    if used[1] - used[0] <= NOTICED or comparison.change.ratio > explained:
+    all_of_it = used[1] >= 1 - LEAST_SHARE
+    slower = comparison.change.low > explained * (1 + tolerance) and not all_of_it
+    if used[1] - used[0] <= NOTICED or slower:
         return ""
     return (
         f"other processes used {in_percent(used[1])} of the CPUs meanwhile, and "

@@ -184,12 +184,34 @@ def test_while_cores_are_free_it_decides(throttled_pct):
 
 def test_what_may_have_waited_for_a_core_hides_no_hook_that_is_sure():
     found = with_a_hook(sure_ms=0.3)
-    assert verdict_of(found)[0] == "callback-bound"
+    verdict, because = verdict_of(found)
+    assert verdict == "callback-bound"
+    assert str(because).startswith(
+        "callbacks: 0.32 ms of each step; without, training would be 1.13×"
+    )
     advice = amortize_callback(found)
     assert advice is not None
     assert advice.evidence["owner"] == "Sure.on_train_batch_end"
+    assert advice.predicted_speedup < 1.2
 
 
 def test_nor_another_part_that_is_worth_removing():
     assert verdict_of(with_a_hook(input_wait=0.3))[0] == "input-bound"
     assert verdict_of(with_a_hook(dispatch=0.3))[0] == "dispatch-bound"
+
+
+def test_of_a_quota_that_is_used_up_nobody_says_that_no_thread_computed():
+    """Behind workers whose wait is not measured; half of the step no thread used its core."""
+    sensors = {"host/cpu_pct": 25.0}
+    found, throttled = (
+        situation(
+            400,
+            compute=10.0,
+            process_cpu_pct=33.0,
+            sensors=sensors | {THROTTLED: pct},
+            context={"input_kind": "PyDataset", "cpu_count": 2},
+        )
+        for pct in (0.0, 100.0)
+    )
+    assert verdict_of(found)[0] == "input-bound"
+    assert verdict_of(throttled)[0] == "inconclusive"

@@ -687,3 +687,23 @@ def test_where_others_may_have_had_it_or_there_are_more_that_is_not_known(unknow
 
 def test_where_no_thread_waits_computing_is_what_was_measured():
     assert on_one_core(0.0).model.on_its_core_ms == pytest.approx(15.0)
+
+
+def test_behind_a_full_buffer_such_stalls_are_no_waiting_for_input_either():
+    """Stages explain a third of the wait, which lies in stalls of 4 ms for most of it."""
+    stalls = {"cause": "input-stall", "owner": "", "count": 25, "total_ms": 100.0}
+
+    def found(cpu_pct: float) -> str:
+        told = situation(
+            input_wait=0.6,
+            compute=2.4,
+            dispatch=0.0,
+            stages=[stage("Map", 0.4), stage("Prefetch", 0.0)],
+            sensors={"host/cpu_pct": cpu_pct},
+            process_cpu_pct=200.0,
+            context={"event_totals": [stalls], "prefetch_fill": 0.9},
+        )
+        return verdict_of(told)[0]
+
+    assert found(25.0) == "input-bound"
+    assert found(90.0) != "input-bound"

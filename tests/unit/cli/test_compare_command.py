@@ -81,12 +81,12 @@ def test_json_has_what_the_table_has(runs, capsys):
 def varying(tmp_path):
     """Runs of 40 intervals: `base`, `same` by chance alone, `slower` by 20%.
 
-    Beside `busy` and `far_slower` other processes used 60% of the CPUs.
+    Beside `busy` and `far_slower` other processes used 60% of the CPUs, beside `full` nearly all.
     """
     random = np.random.default_rng(0)
-    slower = {"slower": 1.2, "little": 1.06, "busy": 1.2, "far_slower": 3.0}
+    slower = {"slower": 1.2, "little": 1.06, "busy": 1.2, "far_slower": 3.0, "full": 9.0}
     for name, factor in {"base": 1.0, "same": 1.0, **slower}.items():
-        others_pct = 60.0 if name in ("busy", "far_slower") else 0.0
+        others_pct = {"busy": 60.0, "far_slower": 60.0, "full": 95.0}.get(name, 0.0)
         load = {"host/cpu_pct": others_pct, "host/process_cpu_pct": 0.0}
         writer = RunWriter(str(tmp_path / name))
         for place, spread in enumerate(random.normal(1.0, 0.05, 40), 1):
@@ -105,6 +105,7 @@ def varying(tmp_path):
         ("little", "5", 0, "inconclusive: a step takes 1.0"),
         ("busy", "5%", 0, "inconclusive: a step takes 1.2"),
         ("far_slower", "5%", 1, "slower by more than 5%: a step takes "),
+        ("full", "5%", 0, "inconclusive: a step takes 9."),
     ],
 )
 def test_a_regression_is_exit_code_1_with_a_line(varying, after, tolerance, code, told, capsys):

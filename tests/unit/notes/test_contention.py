@@ -66,10 +66,12 @@ THROTTLED = {"host/container_throttled_pct": 34.0}
 def test_a_quota_that_is_used_up_is_told_and_explains_what_waits():
     [note] = notes(HELD | THROTTLED, {"container_cpus": 1.5}, compute=10.0)
     assert note == (
-        "The container's quota of 1.5 CPUs was used up in 34% of its periods, and all threads "
-        "stood still until the next one: that may be in any part of a step. A larger quota ends "
-        "it, and tf.config.threading.set_intra_op_parallelism_threads(2) uses it up later."
+        "The container's quota of 1.5 CPUs was used up in 34% of its periods, and threads stood "
+        "still until the next one: that may be in any part of a step. A larger quota ends "
+        "it, and tf.config.threading.set_intra_op_parallelism_threads(1) uses it up later."
     )
+    [one] = notes(THROTTLED, {"container_cpus": 1.0}, compute=10.0)
+    assert one.startswith("The container's quota of 1 CPU was")
     [unknown] = notes(THROTTLED, compute=10.0)
     assert unknown.startswith("The container's quota was used up in 34% of its periods")
     assert unknown.endswith("A larger quota ends it, and fewer threads at work use it up later.")

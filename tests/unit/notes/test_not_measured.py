@@ -65,14 +65,22 @@ def test_a_loop_s_own_work_is_named_with_what_tells_whose_it_is(context, other_h
     assert any("The loop's own work between two calls" in note for note in notes) is named
 
 
-@pytest.mark.parametrize(("verdict", "hidden"), [("input-bound", True), ("dispatch-bound", False)])
-def test_a_cost_that_the_input_hides_is_said_to_gain_nothing(verdict, hidden):
+@pytest.mark.parametrize(
+    ("verdict", "applied", "hidden"),
+    [
+        ("input-bound", False, True),
+        ("input-bound", True, False),
+        ("dispatch-bound", False, False),
+    ],
+)
+def test_a_cost_that_the_input_hides_is_said_to_gain_nothing(verdict, applied, hidden):
     trial = {
         "recommended": 6,
         "predicted_speedup": 1.1,
         "low": 1.0,
         "high": 1.2,
         "present": 1,
+        "applied": applied,
         "in_graph_ms": 36.0,
         "per_execution_ms": 5.0,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
@@ -60,10 +61,10 @@ def _of_quota(summary: Summary) -> str:
     of_cpus = "" if cpus is None else f" of {cpus:g} CPU{'' if cpus == 1 else 's'}"
     fewer = "fewer threads at work use it up later"
     if cpus is not None and not on_jax(summary.facts):
-        threads = max(1, round(cpus))
+        threads = max(1, math.floor(cpus))
         fewer = f"tf.config.threading.set_intra_op_parallelism_threads({threads}) uses it up later"
     return (
-        f"The container's quota{of_cpus} was used up in {share} of its periods, and all threads "
-        "stood still until the next one: that may be in any part of a step. A larger quota ends "
+        f"The container's quota{of_cpus} was used up in {share} of its periods, and threads stood "
+        "still until the next one: that may be in any part of a step. A larger quota ends "
         f"it, and {fewer}."
     )

@@ -83,7 +83,8 @@ def _of_dispatch(run: Diagnosed) -> Iterator[str]:
     elif trial is not None and "raise-steps-per-execution" not in run.advised:
         setting = "Steps per call" if settings.in_a_loop else "steps_per_execution"
         hidden = ""
-        if run.verdict == "input-bound" and trial.steps_per_execution > trial.present:
+        more = trial.steps_per_execution > settings.steps_per_execution and not trial.applied
+        if run.verdict == "input-bound" and more:
             hidden = " While steps wait for their input, that is predicted to gain less than 2%."
         yield f"{setting}: {told_of_trial(trial, summary)}{hidden}"
 

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from hand_built import facts_of, write_fit
+from hand_built import between_epochs, facts_of, write_fit
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorboard.summary.writer import event_file_writer
@@ -360,15 +360,15 @@ def test_who_wrote_a_file_is_read_again_only_where_the_file_has_changed(tmp_path
 # -- a program that calls fit again and again --------------------------------------------
 
 
-def write_fits(log_dir, count, *, every_s, settings=None):
-    """Each of a hundred steps of 4 ms, and so many seconds after the one before."""
-    for number in range(count):
-        writer = RunWriter(str(log_dir), clock=lambda at_s=1e9 + every_s * number: at_s)
+def write_fits(log_dir, begins_s, *, how="done", **settings):
+    """Each of a hundred steps of 4 ms, and so many seconds after the first."""
+    for begin_s in begins_s:
+        writer = RunWriter(str(log_dir), clock=lambda at_s=1e9 + begin_s: at_s)
         for place in range(1, 11):
             values = {"perf/step_time_ms": 4.0, "perf/interval_steps": 10.0}
-            writer.scalars(10 * place, values, wall_time=1e9 + every_s * number + place / 100)
-        known = {"first_step": 0, "last_step": 100, "epoch_steps": 100, **(settings or {})}
-        writer.context(100, facts_of(known).to_json())
+            writer.scalars(10 * place, values, wall_time=1e9 + begin_s + place / 100)
+        known = {"first_step": 0, "last_step": 100, "epoch_steps": 100, "ending": {"how": how}}
+        writer.context(100, facts_of(known | settings).to_json())
         writer.close()
 
 
@@ -376,8 +376,11 @@ def called_often(log_dir):
     return [note for note in diagnose(log_dir).notes if note.startswith("fit was called")]
 
 
+SIX = [1.5 * number for number in range(6)]
+
+
 def test_fits_that_begin_and_end_for_longer_than_they_step_are_told(tmp_path):
-    write_fits(tmp_path, 6, every_s=1.5)
+    write_fits(tmp_path, SIX)
     [note] = called_often(tmp_path)
     assert note.startswith(
         "fit was called 6 times, as a rule every 1.5 s, of which the 100 steps of one take 0.4 s: "
@@ -386,16 +389,31 @@ def test_fits_that_begin_and_end_for_longer_than_they_step_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("count", "every_s", "settings"),
-    [(4, 1.5, {}), (6, 0.7, {}), (6, 1.5, {"driver": "loop"})],
+    ("begins_s", "settings"),
+    [
+        (SIX[:4], {}),
+        ([begin_s / 2 for begin_s in SIX], {}),
+        ([*SIX[:5], 60.0], {}),
+        (SIX, {"driver": "loop"}),
+        (SIX, {"how": "running"}),
+        (SIX, between_epochs(8.0, steps=100)),
+    ],
+    ids=["few", "quick ones", "uneven", "a loop", "still running", "validation"],
 )
-def test_few_fits_and_long_ones_and_loops_are_not(count, every_s, settings, tmp_path):
-    write_fits(tmp_path, count, every_s=every_s, settings=settings)
+def test_of_other_fits_none_is(begins_s, settings, tmp_path):
+    write_fits(tmp_path, begins_s, **settings)
     assert called_often(tmp_path) == []
 
 
+@pytest.mark.parametrize(("times", "told"), [(1, True), (100, False)])
+def test_fits_that_cells_of_a_notebook_call_by_hand_are_no_loop(times, told, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_of_process, "program_name", lambda: "notebook")
+    write_fits(tmp_path, [times * begin_s for begin_s in SIX])
+    assert bool(called_often(tmp_path)) is told
+
+
 def test_the_fits_of_several_programs_are_no_loop(tmp_path, monkeypatch):
-    write_fits(tmp_path, 3, every_s=1.5)
+    write_fits(tmp_path, SIX[:3])
     pretend_process(monkeypatch, 77)
-    write_fits(tmp_path, 3, every_s=1.5)
+    write_fits(tmp_path, SIX[3:])
     assert called_often(tmp_path) == []
