@@ -7,6 +7,7 @@ from functools import cached_property
 
 from keras_perf.advise.step.computing import on_its_core_ms, undisturbed_ms
 from keras_perf.advise.step.fitted import IN_PROCESSES
+from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.step.interpreter import HELD_MS, interpreter_ms, runs_python
 from keras_perf.advise.step.making import making_ms
 from keras_perf.advise.step.step_model import StepModel
@@ -85,9 +86,15 @@ class Situation:
         return sum(self.paces.values())
 
     @property
+    def hooks_ms(self) -> dict[str, float]:
+        """By owner, what is surely its own of a step: without what may be waiting for a core."""
+        waited = may_have_waited_ms(self.summary)
+        return {name: ms - waited.get(name, 0.0) for name, ms in self.summary.owners.items()}
+
+    @property
     def steps_between_hooks(self) -> int:
         """From one call in which the dearest hook does its work to the next."""
-        owners = self.summary.owners
+        owners = self.hooks_ms
         dearest = max(owners, key=lambda owner: owners[owner], default="")
         calls, at_once = self.facts.hooks.get(dearest), self.facts.settings.steps_per_execution
         return at_once * (calls.every if calls is not None else 1)

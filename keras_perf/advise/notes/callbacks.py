@@ -58,7 +58,7 @@ def _hook_ms(situation: Situation, owner: str) -> float | None:
 
 def callback_notes(situation: Situation) -> Iterator[str]:
     """A sentence, where the one that takes longest is rare already."""
-    facts, steps_ms = situation.facts, situation.summary.owners
+    facts, steps_ms = situation.facts, situation.hooks_ms
     epochs_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
     between = situation.model.outside.get("epoch_callbacks", 0.0)
     in_epochs = between > situation.model.rest.get("callbacks", 0.0)

@@ -21,8 +21,8 @@ HOW_TO_CHOOSE = (
 SHOWN = 5
 """So many are named; a loop may call `fit` thousands of times."""
 
-OFTEN = 5
-"""So many fits of one program are a loop that calls it."""
+OFTEN, LOOKED_AT = 5, 20
+"""So many fits of one program are a loop that calls it, and so many of them are looked at."""
 
 BY_HAND_S, UNEVEN = 30.0, 10.0
 """In a notebook, fits so far apart are called by somebody's hand, and anywhere where one comes so
@@ -74,16 +74,19 @@ def called_often(training: Training, summary: Summary) -> Iterator[str]:
     over = facts.ending is not None and facts.ending.how is How.DONE
     if len(fits) < OFTEN or min(gaps_s) <= 0 or not (over and summary.steps):
         return
-    every_s, each_ms = median(gaps_s), summary.step_ms + sum(summary.outside.values())
-    spent_s = facts.length.steps * each_ms / 1e3
+    every_s, between_ms = median(gaps_s), sum(summary.outside.values())
     by_hand = shown.identity.program in ("notebook", "interactive") and every_s > BY_HAND_S
     by_hand |= max(gaps_s) > UNEVEN * every_s
-    if facts.settings.in_a_loop or by_hand or spent_s > MOSTLY * every_s:
+    steps, spent_s = facts.length.steps, facts.length.steps * summary.step_ms / 1e3
+    mostly = spent_s + facts.length.steps * between_ms / 1e3 > MOSTLY * every_s
+    if facts.settings.in_a_loop or by_hand or mostly:
         return
-    if not any(fit.facts.calls_only for fit in fits):
+    # Each file is read for it.
+    others = [fit.facts for fit in fits[-LOOKED_AT:]]
+    if all(not each.calls_only and each.length.steps <= 2 * steps for each in others):
         yield (
             f"fit was called {len(fits)} times, as a rule every {in_s(every_s)}, of which the "
-            f"{counted(facts.length.steps, 'step')} of one take {in_s(spent_s)}: the rest is the "
+            f"{counted(steps, 'step')} of one take {in_s(spent_s)}: the rest is the "
             "beginning and the end of each, and what the program does in between. If they train "
             "one model, one fit over all of the data begins once: give it a generator or a dataset "
             "that goes through the parts, and steps_per_epoch for an epoch to be one of them."

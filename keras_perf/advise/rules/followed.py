@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Stage
@@ -238,7 +239,7 @@ def works_less(summary: Summary, advice: Recommendation) -> bool | None:
     settings = summary.facts.settings
     # A loop does such work in so many steps, a hook is called once in an execution.
     each = 1 if settings.in_a_loop else settings.steps_per_execution
-    now_ms = summary.owners.get(owner, 0.0) * each
+    now_ms = each * (summary.owners.get(owner, 0.0) - may_have_waited_ms(summary).get(owner, 0.0))
     if advice.of == "whole":
         if outside is None or not outside.epoch_gaps:
             return None

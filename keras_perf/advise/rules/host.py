@@ -13,7 +13,6 @@ from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
-from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
@@ -75,13 +74,11 @@ def amortize_callback(situation: Situation) -> Recommendation | None:
     by_others = {LOGS} if _several_set_the_rate(situation.facts) else {LEARNING_RATE, LOGS}
     steering = {name for name, what in settings.steering_hooks.items() if what not in by_others}
     beyond_it = {COLLECTOR, *settings.once_an_epoch, *steering}
-    owners = {name: ms for name, ms in situation.summary.owners.items() if name not in beyond_it}
-    waited = may_have_waited_ms(situation.summary)
-    surely = {owner: ms - waited.get(owner, 0.0) for owner, ms in owners.items()}
-    for owner in sorted(surely, key=lambda name: -surely[name]):
-        if surely[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
+    owners = {name: ms for name, ms in situation.hooks_ms.items() if name not in beyond_it}
+    for owner in sorted(owners, key=lambda name: -owners[name]):
+        if owners[owner] < WORTH_AMORTIZING * situation.model.rest_ms:
             return None
-        if (advice := _done_less_often(situation, owner, surely[owner])) is not None:
+        if (advice := _done_less_often(situation, owner, owners[owner])) is not None:
             return advice
     return None
 

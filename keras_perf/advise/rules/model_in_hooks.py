@@ -28,7 +28,7 @@ MEANWHILE = 0.0, 1.0, 3.0
 
 OF_A_STEP = ("on_train_batch_begin", "on_train_batch_end")
 
-HELD_IN = ("callbacks", "other_host")
+HELD_IN = ("callbacks", "hooks_for_a_core", "other_host")
 """The parts of a step that hold it; where the device computes meanwhile, computing does too."""
 
 

@@ -47,7 +47,7 @@ def raise_steps_per_execution(situation: Situation) -> Recommendation | None:
     recommended = trial.steps_per_execution
     # A callback that would do its work less often is another matter: amortize-callback.
     validation = _longer_validation(situation, recommended)
-    own_work = sum(situation.summary.owners.get(name, 0.0) for name in trial.called_less_often)
+    own_work = sum(situation.hooks_ms.get(name, 0.0) for name in trial.called_less_often)
     callbacks_ms = model.rest.get("callbacks", 0.0)
     shared = max(0.0, 1 - own_work / callbacks_ms) if callbacks_ms else 0.0
 

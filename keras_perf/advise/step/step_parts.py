@@ -181,12 +181,17 @@ def _unseen(costs: Mapping[str, float], step_ms: float) -> str | None:
 
 
 def _of_stalls_and_fetching(summary: Summary, wait_ms: float) -> dict[str, float]:
-    """Behind a full buffer only stalls are the input's; the rest is the price of fetching."""
+    """Behind a full buffer only stalls are the input's; the rest is the price of fetching.
+
+    Short ones, where others have the cores, may be waiting for one.
+    """
     if summary.facts.input.prefetch_fill is None:
         return {"get_next": wait_ms}
-    held = held_back(summary)
-    stalls_ms = min(wait_ms, _long_stalls(summary) if held else stalled(summary, *STALLS))
-    return {"get_next": stalls_ms, "fetch": wait_ms - stalls_ms}
+    all_ms = stalls_ms = min(wait_ms, stalled(summary, *STALLS))
+    if held_back(summary):
+        stalls_ms = min(all_ms, _long_stalls(summary))
+    short_ms = {"for_a_core": all_ms - stalls_ms} if stalls_ms < all_ms else {}
+    return {"get_next": stalls_ms, "fetch": wait_ms - all_ms, **short_ms}
 
 
 def _paces_ms(step_ms: float, known_ms: float) -> float:

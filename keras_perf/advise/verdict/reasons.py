@@ -108,9 +108,7 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
         what, spent = "the exchange of gradients", summary.wire_ms
     else:
         names = parts_of(verdict, situation)
-        # Of hooks without what may be waiting for a core.
-        measured = {**summary.parts, "callbacks": situation.model.rest.get("callbacks", 0.0)}
-        spent = sum(measured.get(name, 0.0) for name in names)
+        spent = sum(summary.parts.get(name, 0.0) for name in names)
         what = " and ".join(map(part_name, names))
         if verdict == "compile-bound" and summary.facts.input.shapes_differ:
             shared = (
@@ -118,6 +116,9 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
                 "XLA a step may compute for longer."
             )
     without = "compiled" if verdict == "eager-bound" else "without"
+    waited = situation.model.rest.get("hooks_for_a_core", 0.0)
+    if verdict == "callback-bound" and waited:
+        without = f"{in_ms(waited)} of them may be waiting for a core; without the rest"
     faster = _faster(verdict, gain, situation)
     beside, if_so = gain_beside(situation, verdict)
     if beside > NOTICEABLY * gain:

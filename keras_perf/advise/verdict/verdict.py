@@ -8,6 +8,7 @@ from keras_perf.advise.gains.of_a_part import (
     bound_between_epochs,
     gains,
     may_be_python,
+    parts_named,
     speed_up,
 )
 from keras_perf.advise.gains.of_two_parts import held_by_two
@@ -86,7 +87,9 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
 
 def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     """No part that was measured is worth removing."""
-    summary = situation.summary
+    summary, rest = situation.summary, situation.model.rest
+    if rest.get("hooks_for_a_core") and _by_hooks(situation) >= WORTHWHILE:
+        return "inconclusive", Because(may_be_no_hook(situation))
     if waiting := about_waiting(situation):
         whose = "this worker's step" if situation.facts.settings.workers > 1 else "a step"
         of_its_own = no_other_part(whose) + "."
@@ -101,10 +104,8 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
             f"steps spend {in_ms(inside_ms)} in the train function, and the "
             f"quickest tenth of them no more than {in_ms(quickest_ms)}: {who_slows(situation)}"
         )
-    rest = situation.model.rest
-    for who, told in (("hooks_for_a_core", may_be_no_hook), ("for_a_core", waits_for_others)):
-        if speed_up(rest.get(who, 0.0), summary.step_ms) >= WORTHWHILE:
-            return "inconclusive", Because(told(situation))
+    if speed_up(rest.get("for_a_core", 0.0), summary.step_ms) >= WORTHWHILE:
+        return "inconclusive", Because(waits_for_others(situation))
     if "dispatch" in summary.parts or summary.facts.settings.run_eagerly:
         return "compute-bound", Because(
             f"{nothing_else(situation)}: what remains is the model's own computation."
@@ -122,6 +123,13 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         f"{nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         f"{dispatch}."
     )
+
+
+def _by_hooks(situation: Situation) -> float:
+    """Speed-up of a step without hooks, what may be waiting for a core among them."""
+    names = ("hooks_for_a_core", *parts_named("callback-bound", situation.summary))
+    spent_ms = sum(situation.model.rest.get(name, 0.0) for name in names)
+    return speed_up(spent_ms, situation.summary.step_ms)
 
 
 def _gain_of_fetching(summary: Summary) -> float:

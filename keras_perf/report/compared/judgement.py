@@ -53,7 +53,8 @@ def _load_that_explains(comparison: Comparison, tolerance: float) -> str:
     explained = share_of_cores(before) / share_of_cores(after)
     all_of_it = used[1] >= 1 - LEAST_SHARE
     slower = comparison.change.low > explained * (1 + tolerance) and not all_of_it
-    if used[1] - used[0] <= NOTICED or slower:
+    no_more_than_before = used[1] - used[0] <= NOTICED and not all_of_it
+    if no_more_than_before or slower:
         return ""
     return (
         f"other processes used {in_percent(used[1])} of the CPUs meanwhile, and "

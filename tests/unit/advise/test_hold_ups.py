@@ -187,12 +187,19 @@ def test_what_may_have_waited_for_a_core_hides_no_hook_that_is_sure():
     verdict, because = verdict_of(found)
     assert verdict == "callback-bound"
     assert str(because).startswith(
-        "callbacks: 0.32 ms of each step; without, training would be 1.13×"
+        "callbacks: 0.7 ms of each step; 0.38 ms of them may be waiting for a core; without the "
+        "rest, training would be 1.13×"
     )
     advice = amortize_callback(found)
     assert advice is not None
     assert advice.evidence["owner"] == "Sure.on_train_batch_end"
     assert advice.predicted_speedup < 1.2
+
+
+def test_what_is_sure_and_what_is_not_may_be_worth_removing_together():
+    verdict, because = verdict_of(with_a_hook(compute=9.0, callbacks=0.75, sure_ms=0.35))
+    assert verdict == "inconclusive"
+    assert str(because).startswith("Mine.on_train_batch_end takes 0.4 ms of each step, 0.38 ms")
 
 
 def test_nor_another_part_that_is_worth_removing():

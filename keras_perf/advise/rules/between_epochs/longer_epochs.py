@@ -123,7 +123,9 @@ def _first_hooks_ms(situation: Situation) -> float:
     """For each step, hooks before an epoch's first one, which stay: as long as others at most."""
     at_once = situation.facts.settings.steps_per_execution
     executions = (situation.facts.length.epoch_steps or 1) / at_once
-    return situation.model.rest.get("callbacks", 0.0) / max(1.0, executions)
+    hooks = ("callbacks", "hooks_for_a_core")
+    hooks_ms = sum(situation.model.rest.get(name, 0.0) for name in hooks)
+    return hooks_ms / max(1.0, executions)
 
 
 def _times_as_long(own_ms: float, model: StepModel, epochs: int) -> int:

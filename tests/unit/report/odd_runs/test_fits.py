@@ -405,6 +405,12 @@ def test_of_other_fits_none_is(begins_s, settings, tmp_path):
     assert called_often(tmp_path) == []
 
 
+def test_the_steps_of_a_last_short_fit_are_not_held_against_the_others_time(tmp_path):
+    write_fits(tmp_path, SIX[:5], last_step=300)
+    write_fits(tmp_path, SIX[5:])
+    assert called_often(tmp_path) == []
+
+
 @pytest.mark.parametrize(("times", "told"), [(1, True), (100, False)])
 def test_fits_that_cells_of_a_notebook_call_by_hand_are_no_loop(times, told, tmp_path, monkeypatch):
     monkeypatch.setattr(fit_of_process, "program_name", lambda: "notebook")
