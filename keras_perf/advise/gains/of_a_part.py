@@ -80,6 +80,12 @@ def _without_callbacks(situation: Situation) -> StepModel:
     return done_beside_computing(situation, alone, gone_ms, 0.0).with_rest(parts)
 
 
+def gain_without_hooks(situation: Situation) -> float:
+    """Speed-up of a step without callbacks, and without what may be their waiting for a core."""
+    without = _without_callbacks(situation).with_rest({"hooks_for_a_core": 0.0})
+    return situation.model.step_ms / max(1e-9, replace(without, cpu_ms=0.0).step_ms)
+
+
 def gain_between_epochs(model: StepModel) -> float:
     """Speed-up of the whole training if callbacks took no time between epochs."""
     without = model.with_outside({"epoch_callbacks": 0.0})

@@ -77,13 +77,14 @@ def called_often(training: Training, summary: Summary) -> Iterator[str]:
     every_s, between_ms = median(gaps_s), sum(summary.outside.values())
     by_hand = shown.identity.program in ("notebook", "interactive") and every_s > BY_HAND_S
     by_hand |= max(gaps_s) > UNEVEN * every_s
-    steps, spent_s = facts.length.steps, facts.length.steps * summary.step_ms / 1e3
-    mostly = spent_s + facts.length.steps * between_ms / 1e3 > MOSTLY * every_s
-    if facts.settings.in_a_loop or by_hand or mostly:
+    if facts.settings.in_a_loop or by_hand:
         return
     # Each file is read for it.
-    others = [fit.facts for fit in fits[-LOOKED_AT:]]
-    if all(not each.calls_only and each.length.steps <= 2 * steps for each in others):
+    looked_at = [fit.facts for fit in fits[-LOOKED_AT:]]
+    steps, longest = facts.length.steps, max(each.length.steps for each in looked_at)
+    most_s = max(steps, longest) * (summary.step_ms + between_ms) / 1e3
+    if most_s <= MOSTLY * every_s and not any(each.calls_only for each in looked_at):
+        spent_s = steps * summary.step_ms / 1e3
         yield (
             f"fit was called {len(fits)} times, as a rule every {in_s(every_s)}, of which the "
             f"{counted(steps, 'step')} of one take {in_s(spent_s)}: the rest is the "

@@ -234,16 +234,17 @@ def works_less(summary: Summary, advice: Recommendation) -> bool | None:
     """The hook takes clearly less of each execution, or epoch; not known of one not reached."""
     owner, outside = advice.evidence.get("owner"), summary.facts.outside
     if owner is None:
-        # A trial alone advised it.
         return None
     settings = summary.facts.settings
     # A loop does such work in so many steps, a hook is called once in an execution.
     each = 1 if settings.in_a_loop else settings.steps_per_execution
-    now_ms = each * (summary.owners.get(owner, 0.0) - may_have_waited_ms(summary).get(owner, 0.0))
+    now_ms = each * summary.owners.get(owner, 0.0)
+    waited_ms = each * may_have_waited_ms(summary).get(owner, 0.0)
     if advice.of == "whole":
         if outside is None or not outside.epoch_gaps:
             return None
         now_ms = 1e3 * outside.epoch_callbacks_s.get(owner, 0.0) / outside.epoch_gaps
     elif not summary.steps:
         return None
-    return now_ms < CLEARLY_LESS * float(advice.evidence["each_ms"])
+    most_ms = CLEARLY_LESS * float(advice.evidence["each_ms"])
+    return None if now_ms >= most_ms > now_ms - waited_ms else now_ms < most_ms

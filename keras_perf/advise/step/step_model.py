@@ -22,7 +22,7 @@ from keras_perf.advise.step.step_time import StepTime
 INSIDE = ("compute", "dispatch")
 """Parts of the rest that the train function takes."""
 
-OUTSIDE = ("callbacks", "other_host")
+OUTSIDE = ("callbacks", "hooks_for_a_core", "other_host")
 """Parts of the rest that lie between two executions."""
 
 MOSTLY_WAITING = 0.5

@@ -31,6 +31,9 @@ NO_STEPS = {
 }
 """What no verdict names, which is of steps and callbacks."""
 
+NOTED = 0.05
+"""Of what hooks take, less than this share is not said to be uncertain."""
+
 
 def between_epochs(situation: Situation) -> str:
     """What callbacks, or a loop's own work, take outside of the steps."""
@@ -117,7 +120,7 @@ def of_a_part(verdict: str, gain: float, situation: Situation) -> Because:
             )
     without = "compiled" if verdict == "eager-bound" else "without"
     waited = situation.model.rest.get("hooks_for_a_core", 0.0)
-    if verdict == "callback-bound" and waited:
+    if verdict == "callback-bound" and waited > NOTED * spent:
         without = f"{in_ms(waited)} of them may be waiting for a core; without the rest"
     faster = _faster(verdict, gain, situation)
     beside, if_so = gain_beside(situation, verdict)

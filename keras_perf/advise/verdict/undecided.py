@@ -133,10 +133,10 @@ def may_be_no_hook(situation: Situation) -> str:
     waited = may_have_waited_ms(situation.summary)
     owner = max(waited, key=lambda name: waited[name])
     begins = (
-        f"{owner} takes {in_ms(situation.summary.owners[owner])} of each step, "
-        f"{in_ms(waited[owner])} of them in a few short calls"
+        f"callbacks take {in_ms(situation.summary.parts.get('callbacks'))} of each step, "
+        f"{in_ms(sum(waited.values()))} of them in a few short calls, as of {owner}"
     )
-    return f"{begins}: {_by_others(situation, 'and it may have waited for a core then')}"
+    return f"{begins}: {_by_others(situation, 'and they may have waited for a core then')}"
 
 
 def may_be_dispatch(summary: Summary) -> str:

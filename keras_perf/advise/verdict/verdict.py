@@ -6,9 +6,9 @@ from keras_perf.advise.gains.compiling import hardly_compiles
 from keras_perf.advise.gains.of_a_part import (
     WORTHWHILE,
     bound_between_epochs,
+    gain_without_hooks,
     gains,
     may_be_python,
-    parts_named,
     speed_up,
 )
 from keras_perf.advise.gains.of_two_parts import held_by_two
@@ -88,15 +88,16 @@ def verdict_of(situation: Situation) -> tuple[str, Because]:
 def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
     """No part that was measured is worth removing."""
     summary, rest = situation.summary, situation.model.rest
-    if rest.get("hooks_for_a_core") and _by_hooks(situation) >= WORTHWHILE:
-        return "inconclusive", Because(may_be_no_hook(situation))
+    by_two = held_by_two(situation)
+    if not by_two and rest.get("hooks_for_a_core") and gain_without_hooks(situation) >= WORTHWHILE:
+        return "inconclusive", Because(may_be_no_hook(situation), about_waiting(situation))
     if waiting := about_waiting(situation):
         whose = "this worker's step" if situation.facts.settings.workers > 1 else "a step"
         of_its_own = no_other_part(whose) + "."
         return "compute-bound", Because(of_its_own, waiting)
     if not situation.input_measured:
         return "inconclusive", Because(_no_wait(summary))
-    if by_two := held_by_two(situation):
+    if by_two:
         return "inconclusive", Because(by_two)
     quickest_ms, inside_ms = situation.model.undisturbed_ms, situation.model.inside_ms
     if quickest_ms is not None and inside_ms > DISTURBED * quickest_ms:
@@ -123,13 +124,6 @@ def _without_a_bottleneck(situation: Situation) -> tuple[str, Because]:
         f"{nothing_else(situation)}: what remains is the model's own computation and dispatch, "
         f"{dispatch}."
     )
-
-
-def _by_hooks(situation: Situation) -> float:
-    """Speed-up of a step without hooks, what may be waiting for a core among them."""
-    names = ("hooks_for_a_core", *parts_named("callback-bound", situation.summary))
-    spent_ms = sum(situation.model.rest.get(name, 0.0) for name in names)
-    return speed_up(spent_ms, situation.summary.step_ms)
 
 
 def _gain_of_fetching(summary: Summary) -> float:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
-from hand_built import situation
+from hand_built import situation, summary
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_perf.advise.gains.compiling import COUNTED
 from keras_perf.advise.rules.compiling.stable_shapes import stable_shapes
+from keras_perf.advise.rules.followed import works_less
 from keras_perf.advise.rules.host import amortize_callback
-from keras_perf.advise.situation import Situation
+from keras_perf.advise.situation import Situation, situation_of
 from keras_perf.advise.verdict.verdict import verdict_of
 from keras_perf.observers.steps.recompiling import SHARE_OF_FIRST, RecompileGuess
 from keras_perf.observers.steps.split import Splitter
@@ -155,9 +157,9 @@ def test_a_hook_that_may_have_waited_for_a_core_decides_nothing():
     verdict, because = verdict_of(found)
     assert verdict == "inconclusive"
     assert str(because) == (
-        "Mine.on_train_batch_end takes 0.4 ms of each step, 0.38 ms of them in a few short calls: "
-        "other processes used 60% of the CPUs meanwhile, and it may have waited for a core then. "
-        "Train again without them."
+        "callbacks take 0.4 ms of each step, 0.38 ms of them in a few short calls, as of "
+        "Mine.on_train_batch_end: other processes used 60% of the CPUs meanwhile, and they may "
+        "have waited for a core then. Train again without them."
     )
     assert amortize_callback(found) is None
 
@@ -167,8 +169,8 @@ def test_nor_does_one_that_may_have_waited_for_its_container_s_quota():
     verdict, because = verdict_of(found)
     assert verdict == "inconclusive"
     assert str(because).endswith(
-        "the container used up its quota of CPU time meanwhile, and it may have waited for a core "
-        "then."
+        "the container used up its quota of CPU time meanwhile, and they may have waited for a "
+        "core then."
     )
     assert amortize_callback(found) is None
 
@@ -199,7 +201,7 @@ def test_what_may_have_waited_for_a_core_hides_no_hook_that_is_sure():
 def test_what_is_sure_and_what_is_not_may_be_worth_removing_together():
     verdict, because = verdict_of(with_a_hook(compute=9.0, callbacks=0.75, sure_ms=0.35))
     assert verdict == "inconclusive"
-    assert str(because).startswith("Mine.on_train_batch_end takes 0.4 ms of each step, 0.38 ms")
+    assert str(because).startswith("callbacks take 0.75 ms of each step, 0.38 ms of them in a few")
 
 
 def test_nor_another_part_that_is_worth_removing():
@@ -222,3 +224,30 @@ def test_of_a_quota_that_is_used_up_nobody_says_that_no_thread_computed():
     )
     assert verdict_of(found)[0] == "input-bound"
     assert verdict_of(throttled)[0] == "inconclusive"
+
+
+def test_a_worker_that_waits_for_others_is_told_so_too():
+    exchange = {"peer_wait": 1.0, "communication": 1.02}
+    found = with_a_hook(compute=3.0)
+    worker = replace(found.summary, exchange=exchange)
+    verdict, because = verdict_of(situation_of(worker))
+    assert verdict == "inconclusive"
+    assert because.first.startswith("callbacks take 0.4 ms of each step")
+    assert "wait" in because.more
+
+
+@pytest.mark.parametrize(
+    ("others_pct", "held", "taken"), [(0.0, 0.9, False), (60.0, 0.9, None), (60.0, 0.0, False)]
+)
+def test_a_hook_that_may_only_have_waited_is_not_said_to_work_less(others_pct, held, taken):
+    before = situation(200, compute=2.0, callbacks=0.5, owners={HOOK: 0.5})
+    advice = amortize_callback(before)
+    assert advice is not None
+    after = summary(
+        compute=2.0,
+        callbacks=0.5,
+        owners={HOOK: 0.5},
+        sensors={"host/cpu_pct": others_pct},
+        context={"hooks": {HOOK: {"times": 200, "working": 20, "held": held}}},
+    )
+    assert works_less(after, advice) is taken

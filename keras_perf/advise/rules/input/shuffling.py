@@ -34,7 +34,7 @@ MOSTLY = 0.8
 UNSURE = 0.5
 """So much more or less may be won: work that is done during steps takes cores from them."""
 
-OF_WAITING = ("get_next", "fetch")
+OF_WAITING = ("get_next", "for_a_core", "fetch")
 """Parts of the rest in which a step waits for a batch."""
 
 

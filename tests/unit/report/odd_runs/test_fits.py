@@ -406,7 +406,7 @@ def test_of_other_fits_none_is(begins_s, settings, tmp_path):
 
 
 def test_the_steps_of_a_last_short_fit_are_not_held_against_the_others_time(tmp_path):
-    write_fits(tmp_path, SIX[:5], last_step=300)
+    write_fits(tmp_path, SIX[:5], last_step=200)
     write_fits(tmp_path, SIX[5:])
     assert called_often(tmp_path) == []
 
