@@ -8,9 +8,13 @@ from keras_perf.advise.as_written import where
 from keras_perf.advise.cache_place import FEWEST_PASSES, WORTH_KEEPING, best_place
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
+from keras_perf.advise.rules.input.batching import example_map
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.stage_paces import stage_paces
-from keras_perf.records.figures import in_ms
+from keras_perf.records.figures import in_ms, in_us
+
+MOSTLY = 0.5
+"""Of the pipeline's work: a map that does less of it is not what it waits for."""
 
 MADE_IN_PYTHON = "generator", "PyDataset"
 """Kinds of input of which tf.data has no stages to tell of."""
@@ -44,7 +48,21 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
         f"{in_ms(situation.able_ms)} per batch, on the threads that it has{takes}."
         f"{_in_more_passes(situation)}{_untried(situation)} Less work per example, examples "
         "prepared once and stored, or other machines for the input (tf.data service) help in any "
-        f"case.{_about_python(situation)}"
+        f"case.{_in_batches(situation)}{_about_python(situation)}"
+    )
+
+
+def _in_batches(situation: Situation) -> str:
+    """That a map may be called for batches, where most of a call is its own work: to be tried."""
+    found, trials = example_map(situation), situation.facts.advice_trials
+    if trials is not None and any(each.id == "batch-before-map" for each in trials.changes):
+        return ""
+    if found is None or found.call_ms * found.calls < MOSTLY * situation.able_ms:
+        return ""
+    return (
+        f" {found.name} is called {found.calls:.0f} times a batch, {in_us(found.call_ms)} each: "
+        "where its operations take many examples at once, as Keras's layers for images and text "
+        "do, which draw for each of them, dataset.batch(n).map(f) may take less."
     )
 
 

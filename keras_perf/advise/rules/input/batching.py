@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from keras_perf.advise.as_written import function_of, lambdas_in, where, written_as
 from keras_perf.advise.recommendation import Recommendation, predicted
@@ -70,15 +71,22 @@ def _lets_batches_through(name: str) -> bool:
     return name.startswith(LETS_BATCHES_THROUGH)
 
 
-@rule(
-    "batch-before-map",
-    on="input",
-    leaves="the work itself stays",
-    followed=maps_batches,
-    tried_title="Call the map's function for whole batches",
-)
-def batch_before_map(situation: Situation) -> Recommendation | None:
-    """A cheap map runs once per example, where once per batch would do."""
+class ExampleMap(NamedTuple):
+    """A map that is called for each example, and may take batches.
+
+    Attributes:
+        name: of its stage.
+        calls: for a batch.
+        call_ms: of one.
+    """
+
+    name: str
+    calls: float
+    call_ms: float
+
+
+def example_map(situation: Situation) -> ExampleMap | None:
+    """The dearest one; None where there is none of one's own, or examples have many lengths."""
     model, recorded = situation.model, situation.facts.input.stages
     found = [
         (name, stage)
@@ -95,9 +103,23 @@ def batch_before_map(situation: Situation) -> Recommendation | None:
     name, stage = max(found, key=lambda item: model.stages[item[0]])
     calls = _calls(stage)
     call_ms = stage.cost_ms / max(1e-9, stage.works_for) / calls
+    return ExampleMap(name, calls, call_ms) if call_ms else None
+
+
+@rule(
+    "batch-before-map",
+    on="input",
+    leaves="the work itself stays",
+    followed=maps_batches,
+    tried_title="Call the map's function for whole batches",
+)
+def batch_before_map(situation: Situation) -> Recommendation | None:
+    """A cheap map runs once per example, where once per batch would do."""
+    model, found = situation.model, example_map(situation)
     calling_ms = CALL_MS / situation.share_of_cores
-    if not call_ms or call_ms > MOSTLY_CALLS * calling_ms:
+    if found is None or found.call_ms > MOSTLY_CALLS * calling_ms:
         return None
+    name, calls, call_ms = found
     fewer = 1 - 1 / calls
     overhead = min(1.0, calling_ms / call_ms) * fewer
     # tf.data does not count the handing of elements to threads: what the stages' work does not

@@ -165,3 +165,41 @@ def test_a_generator_within_a_stage_that_makes_datasets_is_the_user_s(kind):
     found = handed_over(kind=kind, function="", python=True)
     assert not found.facts.input.hidden
     assert found.runs_python
+
+
+def augmented(*behind: Any, each_ms: float = 0.25, **context: Any):
+    """A map of 32 examples a batch, most of whose calls is work."""
+    chain = [{"kind": "tensor_slice"}, {"kind": "map", "function": "augment"}, {"kind": "batch"}]
+    known = {"dataset": {"chains": [chain]}}
+    stages = [stage("TensorSlice", 0.1, elements_per_batch=32.0)]
+    stages += [stage("Map", 32 * each_ms, elements_per_batch=32.0), *behind]
+    stages += [stage("BatchV2", 0.1)]
+    return situation(input_wait=8.0, compute=2.0, stages=stages, context=known | context)
+
+
+def test_a_map_that_works_on_each_example_may_do_so_on_batches():
+    (said,) = slow_input_notes(diagnosed(augmented(), "input-bound"))
+    assert (
+        "Map (2) is called 32 times a batch, 250 µs each: where its operations take many examples "
+        "at once, as Keras's layers for images and text do, which draw for each of them, "
+        "dataset.batch(n).map(f) may take less."
+    ) in said
+
+
+TRIED = {"id": "batch-before-map", "gain": 1.0, "low": 1.0, "high": 1.0}
+TRIED |= {"before_ms": 10.0, "after_ms": 10.0}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        SLOW,
+        augmented(each_ms=0.002),
+        augmented(stage("Filter", 0.1, elements_per_batch=32.0)),
+        augmented(advice_trials={"changes": [TRIED], "step_ms": 10.0}),
+    ],
+    ids=["once a batch", "little work", "a filter behind it", "tried"],
+)
+def test_where_it_does_not_or_was_tried_that_is_not_said(found):
+    (said,) = slow_input_notes(diagnosed(found, "input-bound"))
+    assert "is called" not in said
