@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from keras_perf.advise.step.step_model import INSIDE
 from keras_perf.analyse.of_intervals.part_means import Figures
 from keras_perf.analyse.of_intervals.resampling import bounds_of, resampled_means
 from keras_perf.analyse.summary import Summary
@@ -15,9 +16,6 @@ from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.diagnosis import Diagnosis
 
 UNKNOWN = float("nan")
-
-INSIDE = ("compute", "dispatch")
-"""Parts of the train function's time, which add up to what was measured."""
 
 LABELS = {
     "validation": "between epochs: validation",
