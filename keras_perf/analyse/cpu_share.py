@@ -50,6 +50,17 @@ def used_by_others(summary: Summary) -> float:
     return min(1 - LEAST_SHARE, taken)
 
 
+def used_by_strangers(summary: Summary) -> float:
+    """Of `used_by_others`, what the training's other workers on this machine did not use."""
+    of_workers = sum(worker.beside_cpu_pct for worker in summary.workers) / 100
+    return max(0.0, used_by_others(summary) - of_workers / summary.facts.machine.cores)
+
+
+def shared_by_workers(summary: Summary) -> bool:
+    """Most of what others used of the CPUs was used by the training's other workers."""
+    return used_by_strangers(summary) < used_by_others(summary) / 2
+
+
 def crowded(summary: Summary) -> bool:
     """Other processes used enough of the CPUs to be told of."""
     return used_by_others(summary) > NOTICED

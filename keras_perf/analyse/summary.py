@@ -107,12 +107,13 @@ class Summary:
         tags = {tag: re.fullmatch(rf"gpu/(\d+)/{name}", tag) for tag in self.sensors}
         return dict(sorted((int(m[1]), self.sensors[tag]) for tag, m in tags.items() if m))
 
-    def as_worker(self, number: int) -> Worker:
+    def as_worker(self, number: int, beside_cpu_pct: float = 0.0) -> Worker:
         """What a row of the table of workers shows."""
         wait, communication = self.parts.get("input_wait"), self.exchange.get("communication")
         compute = self.parts.get("compute", 0.0) - (communication or 0.0)
         host = self.step_ms - (wait or 0.0) - compute - (communication or 0.0)
-        return Worker(number, self.steps, self.step_ms, wait, compute, communication, host)
+        parts = wait, compute, communication, host
+        return Worker(number, self.steps, self.step_ms, *parts, beside_cpu_pct)
 
     @property
     def examples_per_step(self) -> float | None:

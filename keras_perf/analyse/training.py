@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from keras_perf.analyse.cpu_share import used_pct
 from keras_perf.analyse.summary import Summary, summarize
 from keras_perf.files.any_path import AnyPath
 from keras_perf.read.file_content import FileContent, content_of
@@ -57,7 +58,8 @@ class Training:
         for number, fit in sorted(self.workers.items()):
             one = own if fit is self.fit else summarize(fit.scalars, fit.facts)
             if one.steps:
-                found.append(one.as_worker(number))
+                beside = fit is not self.fit and fit.identity.on_machine_of(self.fit.identity)
+                found.append(one.as_worker(number, used_pct(one) if beside else 0.0))
         return replace(own, workers=tuple(found))
 
     @property

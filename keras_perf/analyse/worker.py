@@ -19,6 +19,8 @@ class Worker(NamedTuple):
     communication_ms: float | None
     host_ms: float
     """All that is neither of the three: dispatch, the loop's own work, compiling."""
+    beside_cpu_pct: float = 0.0
+    """What it uses of the CPUs of the first worker's machine, 100 a logical CPU; 0 elsewhere."""
 
     @property
     def busy_with(self) -> dict[str, float]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.training import newest_training
 from keras_perf.observation.safe_writer import SafeWriter
 from keras_perf.observation.shown_lines import show
 from keras_perf.observers.asking import Answer, Questions, answers, unwarned
@@ -105,6 +106,9 @@ class Recording:
         """The facts as known so far; a killed run keeps the last ones written."""
         self.learn({name: each for name, each in self._ask().items() if name not in self._settled})
         self._say_what_is_not_known()
+        self._write_facts(step)
+
+    def _write_facts(self, step: int) -> None:
         content = replace(self.facts, not_known=dict(self.not_known)).to_json()
         for writer in self._writers.values():
             writer.context(step, content)
@@ -165,13 +169,11 @@ class Recording:
 
     def _diagnosis(self, step: int, log_dir: str) -> Diagnosis:
         this = self._writers[log_dir].fit
-        diagnosis = diagnose(log_dir, fit=this)
         if self.trace is not None:
-            self._note_differences(self.trace, diagnosis.summary)
-            self.write_facts(step)
+            self._note_differences(self.trace, newest_training(log_dir, this).summary())
+            self._write_facts(step)
             self.flush_now()
-            diagnosis = diagnose(log_dir, fit=this)
-        return diagnosis
+        return diagnose(log_dir, fit=this)
 
     def close(self) -> None:
         """Closes the files; each is closed, whatever happens to another."""

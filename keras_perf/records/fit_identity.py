@@ -68,6 +68,10 @@ class FitIdentity:
         where = f"process {self.process} on {self.host}" if self.process and self.host else ""
         return ", ".join(filter(None, (self.program, where))) or "an unknown program"
 
+    def on_machine_of(self, other: FitIdentity) -> bool:
+        """Both ran on one machine, as far as its name tells."""
+        return self.host == other.host != ""
+
     def to_json(self) -> str:
         """The record as it is written."""
         return json.dumps(asdict(self))

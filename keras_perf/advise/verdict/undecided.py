@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.told_of_trial import told_of_trial
-from keras_perf.analyse.cpu_share import held_back, is_throttled, used_by_others
+from keras_perf.analyse.cpu_share import held_back, is_throttled, shared_by_workers, used_by_others
 from keras_perf.analyse.hardware.gpu_busy import own_share
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import counted, in_ms, in_percent
@@ -48,7 +48,11 @@ def waits_for_others(situation: Situation) -> str:
 def _by_others(situation: Situation, what: str) -> str:
     if is_throttled(situation.summary):
         return f"the container used up its quota of CPU time meanwhile, {what}."
-    taken = in_percent(used_by_others(situation.summary))
+    summary = situation.summary
+    taken = in_percent(used_by_others(summary))
+    if shared_by_workers(summary):
+        used = f"the other workers on this machine used {taken} of the CPUs meanwhile"
+        return f"{used}, {what}. Train again with fewer of them there."
     return f"other processes used {taken} of the CPUs meanwhile, {what}. Train again without them."
 
 

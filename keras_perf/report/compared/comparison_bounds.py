@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from keras_perf.analyse.change import Change
-from keras_perf.analyse.cpu_share import NOTICED, used_by_others
+from keras_perf.analyse.cpu_share import NOTICED, used_by_strangers
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_percent
 from keras_perf.report.diagnosis import Diagnosis
@@ -66,7 +66,7 @@ def may_be_chance(change: Change, timed: str, bounds: tuple[float, float]) -> st
 
 def unequal_load(before: Summary, after: Summary) -> str:
     """A sentence where other processes used the CPUs in one of the runs; "" elsewhere."""
-    busy = [used_by_others(run) for run in (before, after)]
+    busy = [used_by_strangers(run) for run in (before, after)]
     if max(busy) <= NOTICED:
         return ""
     return (

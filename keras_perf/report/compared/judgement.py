@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from keras_perf.analyse.change import FEWEST
-from keras_perf.analyse.cpu_share import LEAST_SHARE, NOTICED, share_of_cores, used_by_others
+from keras_perf.analyse.cpu_share import LEAST_SHARE, NOTICED, share_of_cores, used_by_strangers
 from keras_perf.records.figures import figure, in_percent
 from keras_perf.report.compared.comparison import Comparison
 
@@ -49,7 +49,7 @@ def _load_that_explains(comparison: Comparison, tolerance: float) -> str:
     By how much, nothing tells where they used all that a process can be seen to lose.
     """
     before, after = comparison.before.summary, comparison.after.summary
-    used = used_by_others(before), used_by_others(after)
+    used = used_by_strangers(before), used_by_strangers(after)
     explained = share_of_cores(before) / share_of_cores(after)
     all_of_it = used[1] >= 1 - LEAST_SHARE
     slower = comparison.change.low > explained * (1 + tolerance) and not all_of_it

@@ -8,6 +8,7 @@ from keras_perf.advise.notes.memory.device_memory import with_twice_the_batch
 from keras_perf.analyse.stage_paces import shown_paces
 from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.analyse.summary import Summary
+from keras_perf.analyse.worker import Worker
 from keras_perf.records.figures import UNKNOWN, counted, in_form, in_percent
 from keras_perf.records.interval import part_name
 from keras_perf.records.run.devices.device_memory import DeviceMemory
@@ -65,8 +66,7 @@ def measured_tables(summary: Summary) -> Iterator[Table]:
     """Those for which there are figures."""
     if summary.workers:
         header = ["worker", "step ms", "input wait", "compute", "communication", "host"]
-        rows = [[str(each.number), *map(in_form, each[2:])] for each in summary.workers]
-        yield WORKERS, header, rows
+        yield WORKERS, header, [*map(_of_worker, summary.workers)]
     if owners := summary.owners:
         rows = [
             [owner, f"{ms:.3f}", in_percent(ms / summary.step_ms)]
@@ -161,6 +161,11 @@ def _call_row(found: tuple[str, Inference]) -> list[str]:
         in_form(sum(filter(None, others)) if known else None),
         in_form(pace, "{:,.0f}"),
     ]
+
+
+def _of_worker(worker: Worker) -> list[str]:
+    parts_ms = worker.input_wait_ms, worker.compute_ms, worker.communication_ms, worker.host_ms
+    return [str(worker.number), *map(in_form, (worker.step_ms, *parts_ms))]
 
 
 def _stages(summary: Summary) -> Table:

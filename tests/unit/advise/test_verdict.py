@@ -593,6 +593,7 @@ def test_most_of_the_training_being_no_steps_is_told(context, said):
 
 
 QUICK = [stage("TensorSlice", 0.02), stage("Map", 0.03)]
+CROWDED = {"host/cpu_pct": 90.0, "host/process_cpu_pct": 200.0}
 
 
 @pytest.mark.parametrize("behind", [[], [stage("Prefetch", 0.0)]])
@@ -609,7 +610,7 @@ def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explai
         verdict, because = verdict_of(told)
         return verdict, str(because)
 
-    crowded = {"cpu_pct": 90.0, "process_cpu_pct": 200.0}
+    crowded = {name.removeprefix("host/"): value for name, value in CROWDED.items()}
     assert found(QUICK)[0] == "input-bound"
     assert found(QUICK, cpu_pct=30.0, process_cpu_pct=200.0)[0] == "input-bound"
     assert found([stage("Map", 0.3)], **crowded)[0] == "input-bound"
@@ -621,6 +622,11 @@ def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explai
         "meanwhile, and threads that hand it over may have waited for a core. Train again without "
         "them."
     )
+    other = situation(**parts, stages=[*QUICK, *behind], context=context, sensors=CROWDED)
+    workers = other.summary.as_worker(0), other.summary.as_worker(1, 500.0)
+    told = verdict_of(replace(other, summary=replace(other.summary, workers=workers)))[1]
+    assert "the other workers on this machine used 65% of the CPUs meanwhile" in str(told)
+    assert str(told).endswith("Train again with fewer of them there.")
 
 
 @pytest.mark.parametrize(

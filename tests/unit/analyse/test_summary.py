@@ -253,7 +253,7 @@ def test_the_exchange_is_a_mean_over_the_intervals_that_measured_it():
     assert found.exchange == pytest.approx({"communication": 3.5, "peer_wait": 3.5, "skew": 1.75})
     assert found.wire_ms == 0.0
     assert found.intervals["slowest_worker"].tolist()[1:] == [1.0, 1.0]
-    assert found.as_worker(3) == (3, 50, 10.0, None, 5.5, 3.5, 1.0)
+    assert found.as_worker(3) == (3, 50, 10.0, None, 5.5, 3.5, 1.0, 0.0)
 
 
 def test_without_an_exchange_there_are_no_means_of_it():

@@ -18,6 +18,7 @@ def write(log_dir: Path, run: str, *, step_ms: float = 4.0, at_s: float = 0.0, *
     writer = RunWriter(str(log_dir), run)
     for place in range(10):
         values = {"perf/step_time_ms": step_ms, "perf/compute_ms": step_ms}
+        values |= {"host/process_cpu_pct": 90.0}
         steps = {"perf/interval_steps": 10.0}
         writer.scalars(10 * place, values | steps, wall_time=at_s + place)
     writer.context(100, context)
@@ -32,6 +33,15 @@ def test_runs_of_several_workers_are_one_training_told_by_the_chief(tmp_path):
     found = training.summary()
     assert found.step_ms == pytest.approx(4.0)
     assert [(w.number, w.step_ms) for w in found.workers] == [(0, 4.0), (1, 5.0), (2, 6.0)]
+
+
+def test_what_workers_on_the_chief_s_machine_use_of_its_cpus_is_known(tmp_path, monkeypatch):
+    write(tmp_path, worker_run(0), workers=3)
+    write(tmp_path, worker_run(1))
+    monkeypatch.setattr("socket.gethostname", lambda: "another")
+    write(tmp_path, worker_run(2))
+    found = newest_training(tmp_path).summary()
+    assert [worker.beside_cpu_pct for worker in found.workers] == [0.0, 90.0, 0.0]
 
 
 def test_without_the_chief_the_first_that_is_there_tells(tmp_path):

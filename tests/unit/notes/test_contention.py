@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import diagnosed, summary
 
 from keras_perf.advise.notes.reliability.contention import contention_notes
-from keras_perf.analyse.cpu_share import share_of_cores, share_when_asked
+from keras_perf.analyse.cpu_share import share_of_cores, share_when_asked, used_by_strangers
 from keras_perf.report.diagnosis import diagnosis_of
 
 HELD = {"host/interpreter_wait_ms": 3.0, "host/cpu_pct": 50.0, "host/process_cpu_pct": 400.0}
@@ -35,6 +37,19 @@ def test_what_other_processes_use_is_told_from_a_fifth_on():
     assert "Other processes" not in str(diagnosis_of(summary(sensors=own, compute=10.0)))
     quiet = diagnosis_of(summary(sensors=busy | {"host/cpu_pct": 39.0}, compute=10.0))
     assert "Other processes" not in str(quiet)
+
+
+@pytest.mark.parametrize(("of_worker_pct", "who"), [(200.0, "workers"), (50.0, "processes")])
+def test_the_training_s_other_workers_are_named_where_most_of_it_is_theirs(of_worker_pct, who):
+    busy = {"host/cpu_pct": 50.0, "host/process_cpu_pct": 160.0, "host/child_processes_cpu_pct": 0}
+    alone = summary(sensors=busy, compute=10.0)
+    workers = alone.as_worker(0), alone.as_worker(1, of_worker_pct)
+    told = diagnosis_of(replace(alone, workers=workers)).explanation
+    other = {"workers": "The other workers on this machine", "processes": "Other processes"}[who]
+    assert f"{other} used 30% of the CPUs" in told
+    assert used_by_strangers(replace(alone, workers=workers)) == pytest.approx(
+        0.3 - of_worker_pct / 800
+    )
 
 
 def test_what_others_leave_is_never_nothing():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import SPARE_PCT, Situation
 from keras_perf.advise.step.interpreter import OF_OTHERS
-from keras_perf.analyse.cpu_share import crowded, is_throttled, used_by_others
+from keras_perf.analyse.cpu_share import crowded, is_throttled, shared_by_workers, used_by_others
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.metrics.host_metrics import THROTTLED
@@ -22,9 +22,12 @@ def load_of_others(situation: Situation) -> str:
     """What to know of every figure of a run where other processes used the CPUs; "" elsewhere."""
     if not crowded(situation.summary):
         return ""
-    known = "host/child_processes_cpu_pct" in situation.summary.sensors
+    summary = situation.summary
+    used = in_percent(used_by_others(summary))
+    known = "host/child_processes_cpu_pct" in summary.sensors
     others = "Other processes" if known else "Other processes (including this training's children)"
-    used = in_percent(used_by_others(situation.summary))
+    if shared_by_workers(summary):
+        others = "The other workers on this machine"
     return (
         f"{others} used {used} of the CPUs, so CPU work took longer, and predicted gains have "
         "wider bounds."

@@ -22,7 +22,7 @@ from keras_perf.read.event_files import NoRunError
 from keras_perf.records.interval import PARTS
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.report.compared.comparison import Comparison, compare, comparison_of
-from keras_perf.report.compared.comparison_bounds import may_be_chance
+from keras_perf.report.compared.comparison_bounds import may_be_chance, unequal_load
 from keras_perf.report.compared.judgement import judged
 from keras_perf.report.diagnosis import Diagnosis, diagnosis_of
 from keras_perf.write.run_writer import RunWriter
@@ -248,6 +248,14 @@ def test_load_of_others_in_one_run_is_told_beside_the_bounds():
     told = "Other processes used 25% of the CPUs before and 0% after"
     assert told in comparison(AFTER, BEFORE | {"sensors": busy}).closing
     assert "Other processes" not in comparison(AFTER).closing
+
+
+def test_the_training_s_own_workers_are_no_load_of_others():
+    busy = {"host/cpu_pct": 45.0, "host/process_cpu_pct": 160.0}
+    alone = summary(**BEFORE | {"sensors": busy})
+    workers = alone.as_worker(0), alone.as_worker(1, 160.0)
+    assert unequal_load(alone, summary(**AFTER))
+    assert not unequal_load(replace(alone, workers=workers), summary(**AFTER))
 
 
 def test_what_the_later_runs_pipeline_shows_was_taken():
