@@ -58,8 +58,7 @@ def require_graph(dataset: tf.data.Dataset) -> PipelineGraph:
         graph = PipelineGraph.of(dataset)
     except CannotRewriteError as error:
         raise ValueError(
-            f"dataset must be one that TensorFlow can write as a graph: {error}. "
-            "Nothing was changed."
+            f"dataset must be one that can be copied: {error}. Nothing was changed."
         ) from error
     written_mib = graph.definition.ByteSize() / 2**20
     if why := reason_against_copies(graph) or _too_large(written_mib):

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from one_change import operations, some_changed
 
+from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.rewriting import own_copy as own_copies
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import NotDone, pools, possible_changes
@@ -414,6 +415,13 @@ def test_random_numbers_that_are_read_twice_are_left_alone():
     data = numbers().map(noisy)
     with pytest.raises(CannotRewriteError, match="read twice"):
         PipelineGraph.of(tf.data.Dataset.zip(data, data.map(doubled)))
+
+
+@pytest.mark.parametrize("data", [numbers().shuffle(24).repeat(2), numbers().map(noisy)])
+def test_why_a_dataset_cannot_be_copied_is_told_to_the_end(data):
+    with pytest.raises(ValueError, match="Nothing was changed") as error:
+        require_graph(tf.data.Dataset.zip(data, data.map(doubled)))
+    assert error_line(error.value) == f"ValueError: {error.value}"
 
 
 # -- states -----------------------------------------------------------------------------
