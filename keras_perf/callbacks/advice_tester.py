@@ -15,6 +15,7 @@ from keras_perf.observation.facts.input.tf_data import tensorflow_of
 from keras_perf.observation.observation import Observation
 from keras_perf.observation.of_fit.calling_fit import batches_of_arrays
 from keras_perf.observation.of_fit.fit import FitObservation
+from keras_perf.records.advice_ids import RAISE_STEPS_PER_EXECUTION
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
 from keras_perf.records.text.error_line import error_line
 from keras_perf.trials.environment.settings import named_settings
@@ -137,7 +138,7 @@ class AdviceTester(ObservingCallback):
             environment_s=self.environment_s,
             named=self.named,
             cache_dir=self.cache_dir,
-            without=("raise-steps-per-execution",) if fit.recording.facts.trial else (),
+            without=(RAISE_STEPS_PER_EXECUTION,) if fit.recording.facts.trial else (),
             outside_ms=self._outside_ms(fit),
             making_s=0.0 if start_up is None else start_up.first_execution_s,
         ).trials

@@ -10,6 +10,7 @@ import keras
 from keras_perf.callbacks.observing_callback import ObservingCallback
 from keras_perf.observation.facts.hooks.called_again import named_attributes, why_not_again
 from keras_perf.observation.facts.hooks.held_data import size_of
+from keras_perf.records.advice_ids import AMORTIZE_CALLBACK
 from keras_perf.records.figures import in_bytes
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried
@@ -42,7 +43,7 @@ def copied(
                 continue
         except Exception as error:  # noqa: BLE001  the user's objects may answer as they like
             why = WhyNotTried.NOT_COPIED.of(error=error_line(error))
-        left.append(NotTried(id="amortize-callback", where=name, why=why))
+        left.append(NotTried(id=AMORTIZE_CALLBACK, where=name, why=why))
     return tuple(found), tuple(left)
 
 

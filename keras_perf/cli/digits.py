@@ -16,6 +16,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_perf.records.advice_ids import (
+    AMORTIZE_CALLBACK,
+    CACHE,
+    DISABLE_XLA,
+    PARALLEL_MAP,
+    PREFETCH,
+    PRIVATE_THREADPOOL,
+    RAISE_STEPS_PER_EXECUTION,
+    STABLE_SHAPES,
+    TUNE_GC,
+)
+
 BATCH_SIZE = 32
 TRAINING_EXAMPLES = 1440
 SCAN_SIZE = 128
@@ -41,15 +53,15 @@ class Choices:
         """The choices that a diagnosis recommends."""
         advice = {r.id: r.evidence for r in recommendations}
         return cls(
-            parallel_map="parallel-map" in advice,
-            cache="cache" in advice,
-            prefetch="prefetch" in advice,
-            log_every=advice.get("amortize-callback", {}).get("advised", 1),
-            steps_per_execution=advice.get("raise-steps-per-execution", {}).get("advised", 1),
-            drop_remainder="stable-shapes" in advice,
-            jit_compile=False if "disable-xla" in advice else "auto",
-            own_threads="private-threadpool" in advice,
-            rare_collections="tune-gc" in advice,
+            parallel_map=PARALLEL_MAP in advice,
+            cache=CACHE in advice,
+            prefetch=PREFETCH in advice,
+            log_every=advice.get(AMORTIZE_CALLBACK, {}).get("advised", 1),
+            steps_per_execution=advice.get(RAISE_STEPS_PER_EXECUTION, {}).get("advised", 1),
+            drop_remainder=STABLE_SHAPES in advice,
+            jit_compile=False if DISABLE_XLA in advice else "auto",
+            own_threads=PRIVATE_THREADPOOL in advice,
+            rare_collections=TUNE_GC in advice,
         )
 
 

@@ -9,16 +9,25 @@ from keras_perf.advise.as_written import runs_as
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.analyse.refills import Refills, refills_of
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.advice_ids import (
+    BATCH_BEFORE_MAP,
+    CACHE,
+    CHEAPER_SHUFFLE,
+    INTERLEAVE,
+    PARALLEL_INPUT,
+    PARALLEL_MAP,
+    PRIVATE_THREADPOOL,
+)
 from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICEABLE = 0.05
 """Share of the steps' time."""
 
-OF_THE_SOURCE = {"cache", "interleave", "parallel-input"}
+OF_THE_SOURCE = {CACHE, INTERLEAVE, PARALLEL_INPUT}
 """Advice on what always stands before the shuffle."""
 
-OF_MAPS = {"parallel-map", "batch-before-map", "private-threadpool"}
+OF_MAPS = {PARALLEL_MAP, BATCH_BEFORE_MAP, PRIVATE_THREADPOOL}
 
 
 def noticeable_refills(summary: Summary) -> Refills | None:
@@ -39,7 +48,7 @@ def shortening(facts: RunFacts) -> set[str]:
 def naming_refills(summary: Summary, advice: Sequence[Recommendation]) -> list[Recommendation]:
     """The same, with a sentence in the reason of the first one that shortens refilling."""
     refills, named = noticeable_refills(summary), list(advice)
-    if refills is None or any(each.id == "cheaper-shuffle" for each in advice):
+    if refills is None or any(each.id == CHEAPER_SHUFFLE for each in advice):
         return named
     ids = shortening(summary.facts)
     for place, each in enumerate(advice):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
+from keras_perf.records.advice_ids import CALL_THE_MODEL
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.inference import EvaluateCalls, PredictCalls
@@ -19,7 +20,7 @@ def call_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence on each hook whose `evaluate` or `predict` takes much of the training."""
     facts = run.facts
     found: dict[str, Mapping[str, EvaluateCalls | PredictCalls]] = {"evaluate": facts.evaluates}
-    if "call-the-model" not in run.advised:
+    if CALL_THE_MODEL not in run.advised:
         found["predict"] = facts.predicts
     for name, owners in found.items():
         for owner, calls in owners.items():

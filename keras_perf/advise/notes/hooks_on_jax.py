@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed, listed
 from keras_perf.advise.rules.model_in_hooks import OF_A_STEP, often_read_by
+from keras_perf.records.advice_ids import ASYNC_CALLBACK, MODEL_AT_EPOCH_END
 from keras_perf.records.figures import in_ms, in_s
 from keras_perf.records.run.settings import Settings
 
@@ -18,7 +19,7 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two on hooks that training waits for, and on those that read the state."""
     settings = run.facts.settings
     hooks = settings.waiting_hooks
-    if hooks and "async-callback" not in run.advised:
+    if hooks and ASYNC_CALLBACK not in run.advised:
         yield (
             f"For {listed(hooks)}, training waits for the result of each step before it "
             f"prepares the next one. {_late(settings)}"
@@ -32,7 +33,7 @@ def hook_notes(run: Diagnosed) -> Iterator[str]:
                 "all of its calls are over, which counts as Keras's own work between epochs."
             )
     reads = often_read_by(run.facts)
-    if "model-at-epoch-end" in run.advised:
+    if MODEL_AT_EPOCH_END in run.advised:
         reads = [hook for hook in reads if not hook.endswith(OF_A_STEP)]
     if reads:
         yield (

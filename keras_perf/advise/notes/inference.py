@@ -11,6 +11,7 @@ from keras_perf.advise.rules.followed import sequential_maps
 from keras_perf.advise.step.step_parts import FETCHED_MS
 from keras_perf.analyse.stage_paces import StagePace, paces_of
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.advice_ids import FASTER_VALIDATION, LARGER_VALIDATION_BATCHES
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.run.inference import EVALUATE, FIT, PREDICT, VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import WrittenPipeline, are_handed_over
@@ -56,10 +57,10 @@ def notes_on_calls(summary: Summary, advised: Collection[str] = ()) -> Iterator[
         if kind == FIT:
             yield from _tracing(who, found)
             continue
-        if kind != VALIDATION or "faster-validation" not in advised:
+        if kind != VALIDATION or FASTER_VALIDATION not in advised:
             yield from _input(kind, who, found, summary.facts.pool)
         yield from _tracing(who, found)
-        if kind != VALIDATION or "larger-validation-batches" not in advised:
+        if kind != VALIDATION or LARGER_VALIDATION_BATCHES not in advised:
             yield from _overhead(who, found, summary.facts)
 
 

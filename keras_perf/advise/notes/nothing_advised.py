@@ -12,6 +12,7 @@ from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_by
+from keras_perf.records.advice_ids import DISABLE_XLA, MODEL_AT_EPOCH_END, TUNE_GC
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 PARTS = {
@@ -22,8 +23,8 @@ PARTS = {
 """Verdict → the part that its advice is on."""
 
 ALSO = {
-    "callback-bound": {"tune-gc", "model-at-epoch-end"},
-    "compile-bound": {"disable-xla"},
+    "callback-bound": {TUNE_GC, MODEL_AT_EPOCH_END},
+    "compile-bound": {DISABLE_XLA},
 }
 """Verdict → advice on what may lie in its part, as pauses of the collector lie in callbacks, and
 advice that only a trial gives."""

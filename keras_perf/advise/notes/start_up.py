@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
+from keras_perf.records.advice_ids import STABLE_SHAPES
 from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
 from keras_perf.records.run.library import library_of, on_jax
@@ -55,7 +56,7 @@ def start_up_notes(run: Diagnosed) -> Iterator[str]:
     if _is_long(spent, "first_batch"):
         yield from _first_batch(spent, facts)
     yield from _later_input(spent)
-    if _is_long(spent, *FOR_MORE_SHAPES) and "stable-shapes" not in run.advised:
+    if _is_long(spent, *FOR_MORE_SHAPES) and STABLE_SHAPES not in run.advised:
         yield (
             f"Tracing and compiling for more shapes took {in_s(spent.seconds(*FOR_MORE_SHAPES))} "
             "of the first steps: fewer shapes of batches (drop_remainder=True, padding to few "

@@ -12,6 +12,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.hardware.gpu_busy import busy_share
+from keras_perf.records.advice_ids import ASYNC_CALLBACK
 from keras_perf.records.figures import in_ms
 
 SIDE_BY_SIDE = 0.0, 0.85, 1.0
@@ -22,7 +23,7 @@ OF_KERAS = "BackupAndRestore", "LambdaCallback", "ModelCheckpoint"
 """Classes that are not the user's, of which one callback is told."""
 
 
-@rule("async-callback", followed=no_hook_waits)
+@rule(ASYNC_CALLBACK, followed=no_hook_waits)
 def async_callback(situation: Situation) -> Recommendation | None:
     """Batch hooks that may be called late have training wait for the device in each step.
 

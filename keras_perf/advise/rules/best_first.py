@@ -16,11 +16,19 @@ from keras_perf.advise.rules.all_rules import RULES, known_of
 from keras_perf.advise.rules.tried.measured_advice import as_tried, put_together
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import (
+    AMORTIZE_CALLBACK,
+    BATCH_BEFORE_MAP,
+    CACHE,
+    CALL_THE_MODEL,
+    MODEL_AT_EPOCH_END,
+    RAISE_STEPS_PER_EXECUTION,
+)
 
 WORTH_SAYING = 1.02
 """Below this predicted speed-up a recommendation is left out."""
 
-DONE_OTHERWISE = ("call-the-model", "model-at-epoch-end")
+DONE_OTHERWISE = (CALL_THE_MODEL, MODEL_AT_EPOCH_END)
 """Advice to do a hook's work in another way."""
 
 UNCERTAIN = " It may also gain nothing: compare before and after."
@@ -76,7 +84,7 @@ def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation
     left = list(advised)
     for direct in [each for each in advised if each.id in DONE_OTHERWISE]:
         hooks, of = direct.evidence.get("hooks") or [direct.evidence["owner"]], direct.of
-        for rarer in [each for each in left if each.id == "amortize-callback" and each.of == of]:
+        for rarer in [each for each in left if each.id == AMORTIZE_CALLBACK and each.of == of]:
             if rarer.evidence["owner"] in hooks:
                 only_rarer = _worth_saying(rarer) and not _worth_saying(direct)
                 far_more = _gone(direct) < _gone(rarer) / 2
@@ -86,22 +94,22 @@ def _once_of_each_hook(advised: Sequence[Recommendation]) -> list[Recommendation
 
 def _once_of_each_map(advised: Sequence[Recommendation]) -> list[Recommendation]:
     """What a cache in front of the shuffle keeps is not to be called behind it, with batches."""
-    caches = [each for each in advised if each.id == "cache"]
+    caches = [each for each in advised if each.id == CACHE]
     kept = {stage for each in caches for stage in each.evidence.get("stages", ())}
 
     def is_kept(each: Recommendation) -> bool:
-        return each.id == "batch-before-map" and each.evidence.get("stage") in kept
+        return each.id == BATCH_BEFORE_MAP and each.evidence.get("stage") in kept
 
     return [each for each in advised if each.tried or not is_kept(each)]
 
 
 def _in_longer_calls(advised: Sequence[Recommendation]) -> list[Recommendation]:
     """Code that counts calls of a hook names their number once each is of more steps."""
-    numbers = (e.evidence.get("advised") for e in advised if e.id == "raise-steps-per-execution")
+    numbers = (e.evidence.get("advised") for e in advised if e.id == RAISE_STEPS_PER_EXECUTION)
     steps = next(numbers, None)
 
     def told(each: Recommendation) -> Recommendation:
-        if steps is None or each.id != "amortize-callback" or "calls" not in each.evidence:
+        if steps is None or each.id != AMORTIZE_CALLBACK or "calls" not in each.evidence:
             return each
         calls = each.evidence["advised"] // steps
         then = f"in one of {calls} calls" if calls > 1 else "in each call"

@@ -12,6 +12,7 @@ from keras_perf.advise.rules.in_a_loop import not_eagerly, with_policy
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import DISABLE_RUN_EAGERLY, FULL_PRECISION
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
@@ -66,7 +67,7 @@ TIMES_OFF = 6.0
 
 
 @rule(
-    "disable-run-eagerly",
+    DISABLE_RUN_EAGERLY,
     tried_title="Compile the train step",
     followed=runs_in_a_graph,
     in_a_loop=not_eagerly,
@@ -116,7 +117,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
 
 
 @rule(
-    "full-precision",
+    FULL_PRECISION,
     tried_title="Compute in float32",
     followed=computes_in_full,
     in_a_loop=with_policy,

@@ -8,6 +8,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.advice_ids import TUNE_GC
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.times.outlier import Cause
 
@@ -29,7 +30,7 @@ def _few_pauses(summary: Summary) -> bool:
 
 
 @rule(
-    "tune-gc",
+    TUNE_GC,
     tried_title="Let Python's garbage collector run less often",
     followed=collects_rarely,
 )

@@ -14,6 +14,7 @@ from keras_perf.advise.rules.in_a_loop import rarer_work
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import AMORTIZE_CALLBACK
 from keras_perf.records.figures import in_ms
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.run_facts import RunFacts
@@ -61,7 +62,7 @@ COUNTED_BY_KERAS = frozenset((PROGRESS_BAR, "TensorBoard", *FREQUENCY_ARGUMENTS)
 
 
 @rule(
-    "amortize-callback",
+    AMORTIZE_CALLBACK,
     on="callbacks",
     leaves="other callbacks, and what it does less often, stay",
     in_a_loop=rarer_work,

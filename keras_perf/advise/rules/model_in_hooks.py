@@ -12,6 +12,7 @@ from keras_perf.advise.rules.host import BEFORE_A_STEP, FREQUENCY_ARGUMENTS
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import MODEL_AT_EPOCH_END
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -44,7 +45,7 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool:
     return set(advice.evidence["hooks"]).isdisjoint(often_read_by(facts))
 
 
-@rule("model-at-epoch-end", followed=_followed)
+@rule(MODEL_AT_EPOCH_END, followed=_followed)
 def model_at_epoch_end(situation: Situation) -> Recommendation | None:
     """Each time a hook reads the model within an epoch, JAX's state is handed to its variables.
 

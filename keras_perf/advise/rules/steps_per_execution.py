@@ -13,6 +13,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.fetching import fetching_sooner
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import RAISE_STEPS_PER_EXECUTION
 from keras_perf.records.figures import counted
 from keras_perf.records.text.compiled_with import compiled_with
 
@@ -31,7 +32,7 @@ reckoned: tf.data does not count the handing of elements to threads."""
 
 
 @rule(
-    "raise-steps-per-execution",
+    RAISE_STEPS_PER_EXECUTION,
     on="dispatch",
     leaves="it is shared by more steps, not gone",
     tried_title="Run several steps per execution",

@@ -19,6 +19,7 @@ from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.ring_time import ring_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.worker import Worker
+from keras_perf.records.advice_ids import BALANCE_WORKERS, REDUCE_IN_HALF_PRECISION
 from keras_perf.records.figures import in_bytes, in_ms, in_percent
 from keras_perf.records.run_names import worker_run
 
@@ -48,7 +49,7 @@ def _balanced(summary: Summary, advice: Recommendation) -> bool | None:
     return summary.exchange["skew"] < CLEARLY_LESS * float(advice.evidence["skew_ms"])
 
 
-@rule("balance-workers", takes_less=_balanced)
+@rule(BALANCE_WORKERS, takes_less=_balanced)
 def balance_workers(situation: Situation) -> Recommendation | None:
     """One worker is always the last, and the others wait for it."""
     summary, model = situation.summary, situation.model
@@ -134,7 +135,7 @@ def _what_slows(slowest: int, workers: Sequence[Worker]) -> tuple[str | None, st
     )
 
 
-@rule("reduce-in-half-precision", followed=exchanges_less)
+@rule(REDUCE_IN_HALF_PRECISION, followed=exchanges_less)
 def reduce_in_half_precision(situation: Situation) -> Recommendation | None:
     """Gradients are exchanged in float32."""
     recorded, values = situation.facts.exchange, situation.facts.settings.trainable_parameters

@@ -7,6 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from keras_perf.records.advice_ids import (
+    DISABLE_ONEDNN,
+    ENABLE_ONEDNN,
+    GPU_THREAD_MODE,
+    ONE_INTER_OP_THREAD,
+)
 from keras_perf.records.reasons.price import Costs
 
 INTER_OP = "TF_NUM_INTEROP_THREADS"
@@ -79,7 +85,7 @@ def possible_settings(
         on_gpu: the training runs on a GPU.
     """
     if on_gpu and environ.get("TF_GPU_THREAD_MODE", "global") == "global":
-        yield EnvironmentSetting("gpu-thread-mode", "TF_GPU_THREAD_MODE", "gpu_private")
+        yield EnvironmentSetting(GPU_THREAD_MODE, "TF_GPU_THREAD_MODE", "gpu_private")
     half = str(max(1, cores // 2))
     costs = {
         "intra_op": Costs.ONE_OPERATION.of(cores=int(half), all=cores),
@@ -91,8 +97,8 @@ def possible_settings(
             yield EnvironmentSetting(f"{pool.replace('_', '-')}-threads", variable, half, price)
     if not threads.get("inter_op") and "1" not in (half, environ.get(INTER_OP, str(cores))):
         price = Costs.OPERATIONS.of(cores=1, all=cores)
-        yield EnvironmentSetting("one-inter-op-thread", INTER_OP, "1", price)
+        yield EnvironmentSetting(ONE_INTER_OP_THREAD, INTER_OP, "1", price)
     if not on_gpu:
         off = environ.get(ONEDNN, "1") == "0"
-        id = "enable-onednn" if off else "disable-onednn"
+        id = ENABLE_ONEDNN if off else DISABLE_ONEDNN
         yield EnvironmentSetting(id, ONEDNN, "1" if off else "0", Costs.ROUNDING.of())

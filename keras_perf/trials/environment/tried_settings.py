@@ -24,9 +24,9 @@ from keras_perf.trials.measuring.in_turn import in_turn
 from keras_perf.trials.measuring.progress import Progress
 from keras_perf.trials.other_process.program_settings import ProgramSettings
 from keras_perf.trials.training.budget import Budget
-from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.training_change import TrainingChange
 from keras_perf.trials.training.trier import CLEARLY_SLOWER
 
 LIMIT_S = 120.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from keras_perf.records.advice_ids import CACHE
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.tried.advice_trials import NotTried, TriedChange
@@ -84,7 +85,7 @@ def kept_already(graph: PipelineGraph) -> Change | None:
     """The last cache that a pipeline has, as if it were a change; None where it has none."""
     for stage in reversed(graph.stages):
         if stage.op.startswith("Cache"):
-            return Change("cache", named(stage), "", "", stages=(stage.name,), keeps=True)
+            return Change(CACHE, named(stage), "", "", stages=(stage.name,), keeps=True)
     return None
 
 

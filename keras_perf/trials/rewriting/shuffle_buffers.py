@@ -7,6 +7,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import SMALLER_SHUFFLE
 from keras_perf.records.figures import in_bytes, in_s
 from keras_perf.trials.measuring.side_by_side import EndlessPipeline
 from keras_perf.trials.rewriting.changes import NotDone
@@ -73,7 +74,7 @@ def smaller_buffers(
             f"yours to choose: its {size:,} elements take {in_bytes(held)}, and "
             f"{in_s(fill_s)} to fill before the first batch of each pass; fewer are less random"
         )
-        found.append(NotDone("smaller-shuffle", f"shuffle({size})", why))
+        found.append(NotDone(SMALLER_SHUFFLE, f"shuffle({size})", why))
     return found
 
 

@@ -4,75 +4,43 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import keras
 
+from keras_perf.records.advice_ids import (
+    AMORTIZE_CALLBACK,
+    DISABLE_RUN_EAGERLY,
+    DISABLE_XLA,
+    ENABLE_XLA,
+    FULL_PRECISION,
+    LARGER_BATCH,
+    MIXED_PRECISION,
+    RAISE_STEPS_PER_EXECUTION,
+    STABLE_SHAPES,
+    TUNE_GC,
+)
 from keras_perf.records.reasons.price import Alters, Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.text.compiled_with import compiled_by
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.rewriting.array_batches import ArrayBatches
-from keras_perf.trials.rewriting.changes import Change, NotDone
+from keras_perf.trials.rewriting.changes import NotDone
 from keras_perf.trials.training.batches.batch_rows import rows_of, why_no_room
 from keras_perf.trials.training.batches.padding import padded, some_axis_varies
 from keras_perf.trials.training.precision import in_precision, other_policy, why_no_other_policy
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.training_change import TrainingChange
 
 LONGEST_S, MOST_CALLS = 0.25, 32
 """An execution on trial lasts no longer, and is of no more calls."""
 
-SEVERAL_STEPS = "raise-steps-per-execution"
 EXECUTION_MS = 2.0
 """What an execution costs beside its steps is hardly more."""
 
 LARGER = 4
 """So many times as many rows are tried."""
-
-
-@dataclass(frozen=True)
-class TrainingChange:
-    """One change of a training.
-
-    Attributes:
-        id: as the recommendation of the same kind is called.
-        where: the part of the program that it is about.
-        code: how one would write it.
-        made: another setup, with the change.
-        costs: what it takes beside time.
-        number: what is set in it, where that is a number.
-        alters: what of the training it alters; "" where weights stay as they would be.
-        rewriting: of the pipeline, whose elements are looked at first.
-        traces: the train function is made anew.
-        new_shapes: for other batches XLA compiles it anew.
-        jit_compile: what it sets; None if it leaves it.
-        of_hooks: it shows only where callbacks are called.
-    """
-
-    id: str
-    where: str
-    code: str
-    made: Callable[[Setup], Setup]
-    costs: str = ""
-    number: int | None = None
-    alters: str = ""
-    rewriting: Change | None = None
-    traces: bool = False
-    new_shapes: bool = False
-    jit_compile: bool | None = None
-    of_hooks: bool = False
-
-
-def of_pipeline(change: Change) -> TrainingChange:
-    """A rewriting of the input as a change of the training."""
-
-    def made(setup: Setup) -> Setup:
-        options = (*setup.options, change.options) if change.options else setup.options
-        return replace(setup, graph=change.made(setup.graph), options=options)
-
-    code = f"dataset.{change.code}" if change.apply else change.code
-    return TrainingChange(change.id, change.where, code, made, costs=change.costs, rewriting=change)
 
 
 Found = Iterator[TrainingChange | NotDone]
@@ -103,7 +71,7 @@ def at_this_speed(
         step_ms: milliseconds of its step.
     """
     several = (each for each in _several_steps(setup, step_ms) if not isinstance(each, NotDone))
-    return [*several, *(change for change in changes if change.id != SEVERAL_STEPS)]
+    return [*several, *(change for change in changes if change.id != RAISE_STEPS_PER_EXECUTION)]
 
 
 def _eager(setup: Setup) -> Iterator[TrainingChange]:
@@ -115,7 +83,7 @@ def _eager(setup: Setup) -> Iterator[TrainingChange]:
             of_all = "tf.config.run_functions_eagerly(False)"
             code = f"{of_all}; {code}" if setup.model.run_eagerly else of_all
         yield TrainingChange(
-            "disable-run-eagerly",
+            DISABLE_RUN_EAGERLY,
             "compile",
             code,
             lambda now: replace(now, run_eagerly=False, jit_compile=compiles),
@@ -129,7 +97,7 @@ def _callbacks(setup: Setup) -> Iterator[TrainingChange]:
     for callback in setup.callbacks:
         name = type(callback).__name__
         yield TrainingChange(
-            "amortize-callback",
+            AMORTIZE_CALLBACK,
             name,
             f"model.fit(..., callbacks=[...])  # without {name}",
             _without(callback),
@@ -150,7 +118,7 @@ def _shapes(setup: Setup) -> Iterator[TrainingChange]:
     """XLA compiles for each length of a batch."""
     if setup.jit_compile and not setup.run_eagerly and some_axis_varies(setup.graph.element_spec):
         yield TrainingChange(
-            "stable-shapes",
+            STABLE_SHAPES,
             "lengths",
             "dataset.padded_batch(batch_size, padded_shapes=...)  # to few lengths",
             lambda now: replace(now, behind=(*now.behind, padded)),
@@ -165,7 +133,7 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
         return
     wanted = not setup.jit_compile
     yield TrainingChange(
-        "enable-xla" if wanted else "disable-xla",
+        ENABLE_XLA if wanted else DISABLE_XLA,
         "compile",
         compiled_by(setup.model.compile, jit_compile=wanted),
         lambda now: replace(now, jit_compile=wanted),
@@ -177,10 +145,10 @@ def _xla(setup: Setup) -> Iterator[TrainingChange]:
 
 def _collector(setup: Setup) -> Found:
     if gc.get_freeze_count():
-        yield NotDone("tune-gc", "Python", WhyNotTried.FROZEN_ALREADY.of())
+        yield NotDone(TUNE_GC, "Python", WhyNotTried.FROZEN_ALREADY.of())
         return
     yield TrainingChange(
-        "tune-gc",
+        TUNE_GC,
         "Python",
         "gc.collect(); gc.freeze(); gc.set_threshold(100_000, 50, 100)",
         lambda now: replace(now, collector_rests=True),
@@ -191,18 +159,18 @@ def _collector(setup: Setup) -> Found:
 def _larger_batch(setup: Setup) -> Found:
     rows = rows_of(setup.graph)
     if rows is None:
-        yield NotDone("larger-batch", "batch", WhyNotTried.BATCH_SIZE_UNKNOWN.of())
+        yield NotDone(LARGER_BATCH, "batch", WhyNotTried.BATCH_SIZE_UNKNOWN.of())
         return
     batches = setup.graph.batches
     if batches is not None and batches < LARGER:
-        yield NotDone("larger-batch", "batch", WhyNotTried.FEW_BATCHES.of(batches=batches))
+        yield NotDone(LARGER_BATCH, "batch", WhyNotTried.FEW_BATCHES.of(batches=batches))
         return
     larger, of_arrays = LARGER * rows, isinstance(setup.graph, ArrayBatches)
     if why := why_no_room(larger, LARGER):
-        yield NotDone("larger-batch", "batch", why)
+        yield NotDone(LARGER_BATCH, "batch", why)
         return
     yield TrainingChange(
-        "larger-batch",
+        LARGER_BATCH,
         "batch",
         f"model.fit(..., batch_size={larger})" if of_arrays else f"dataset.batch({larger})",
         lambda now: replace(
@@ -218,10 +186,10 @@ def _larger_batch(setup: Setup) -> Found:
 def _precision(setup: Setup) -> Found:
     policy = other_policy(setup.model)
     if policy is None:
-        yield NotDone("mixed-precision", "policy", why_no_other_policy(setup.model))
+        yield NotDone(MIXED_PRECISION, "policy", why_no_other_policy(setup.model))
         return
     yield TrainingChange(
-        "mixed-precision" if policy.startswith("mixed") else "full-precision",
+        MIXED_PRECISION if policy.startswith("mixed") else FULL_PRECISION,
         "policy",
         f'keras.mixed_precision.set_global_policy("{policy}")  # before the model is built',
         lambda now: replace(now, model=in_precision(now.model, policy)),
@@ -236,11 +204,11 @@ def _several_steps(setup: Setup, step_ms: float) -> Found:
     if calls < 2 or setup.run_eagerly:
         return
     if why := training_backend().why_no_several_steps():
-        yield NotDone(SEVERAL_STEPS, "compile", why)
+        yield NotDone(RAISE_STEPS_PER_EXECUTION, "compile", why)
         return
     number = calls * present
     yield TrainingChange(
-        SEVERAL_STEPS,
+        RAISE_STEPS_PER_EXECUTION,
         "compile",
         compiled_by(setup.model.compile, steps_per_execution=number),
         lambda now: replace(now, calls=calls),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keras_perf.records.run.tried.advice_trials import WORTHWHILE, TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
-from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.training_change import TrainingChange
 
 AS_SLOW = 0.5
 """An input that alone takes so many times as long as a step on a ready batch may hide its gains."""

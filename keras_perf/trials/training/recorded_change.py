@@ -6,7 +6,7 @@ import math
 
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
-from keras_perf.trials.training.changes import TrainingChange
+from keras_perf.trials.training.training_change import TrainingChange
 
 APART = 0.05
 """By this share a training gains more or less in one run than in the next, beside what slices show.

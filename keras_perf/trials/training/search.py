@@ -16,12 +16,13 @@ from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.rewriting.keeping import remove
 from keras_perf.trials.training.batches.padding import some_axis_varies
 from keras_perf.trials.training.budget import Budget
-from keras_perf.trials.training.changes import TrainingChange, at_this_speed, of_pipeline
+from keras_perf.trials.training.changes import at_this_speed
 from keras_perf.trials.training.first_look import FirstLook, TooSlowError, first_look
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
 from keras_perf.trials.training.together import Together
+from keras_perf.trials.training.training_change import TrainingChange, of_pipeline
 from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
 from keras_perf.trials.training.which_changes import is_likely, which_changes
 

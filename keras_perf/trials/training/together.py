@@ -10,10 +10,10 @@ from keras_perf.records.run.tried.advice_trials import WORTHWHILE, TriedChange
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES
 from keras_perf.trials.rewriting.changes import Change
 from keras_perf.trials.training.budget import Budget
-from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.training_change import TrainingChange
 from keras_perf.trials.training.trier import CLEARLY_SLOWER, Trier
 
 

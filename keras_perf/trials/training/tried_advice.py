@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import tensorflow as tf
 
+from keras_perf.records.advice_ids import DISABLE_XLA
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.tried.advice_trials import WORTHWHILE, AdviceTrials, TriedChange
 from keras_perf.showing import html
@@ -150,7 +151,7 @@ def _compiled(found: AdviceTrials) -> Iterator[str]:
     """What XLA compiled for lengths, and until when a training is faster without it."""
     if not found.compilations:
         return
-    without = next((each for each in found.changes if each.id == "disable-xla"), None)
+    without = next((each for each in found.changes if each.id == DISABLE_XLA), None)
     then = ""
     waits = (found.batch_ms or 0.0) > FREE_BATCH * (found.ready_ms or found.step_ms)
     if without is not None and not waits:

@@ -17,10 +17,10 @@ from keras_perf.trials.rewriting.admission import filled, reason_against
 from keras_perf.trials.rewriting.changes import Change, NoLongerPossibleError
 from keras_perf.trials.rewriting.keeping import Kept
 from keras_perf.trials.training.budget import Budget, Making
-from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import as_tried
 from keras_perf.trials.training.running import SLICE_S, RunningTraining, TrainFunctions
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.training_change import TrainingChange
 
 CLEARLY_SLOWER = 0.97
 """Of a change that is slower than this no more is measured."""

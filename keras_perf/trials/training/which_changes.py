@@ -11,10 +11,11 @@ from keras_perf.trials.rewriting.admission import COMPARED
 from keras_perf.trials.rewriting.allowed import Allowed
 from keras_perf.trials.rewriting.changes import Change, NotDone, possible_changes
 from keras_perf.trials.rewriting.shuffle_buffers import smaller_buffers
-from keras_perf.trials.training.changes import TrainingChange, of_pipeline, of_training
+from keras_perf.trials.training.changes import of_training
 from keras_perf.trials.training.input_pace import InputPace
 from keras_perf.trials.training.running import RunningTraining
 from keras_perf.trials.training.setup import Setup
+from keras_perf.trials.training.training_change import TrainingChange, of_pipeline
 from keras_perf.trials.training.trier import CHECKING, Trier
 
 MINOR = 0.2

@@ -3,8 +3,8 @@
 import pytest
 
 from keras_perf.trials.measuring.in_turn import Pair
-from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.recorded_change import APART, as_tried
+from keras_perf.trials.training.training_change import TrainingChange
 
 CHANGE = TrainingChange("enable-xla", "compile", "", lambda setup: setup)
 

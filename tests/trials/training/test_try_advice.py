@@ -16,6 +16,7 @@ import tensorflow as tf
 
 import keras_perf as kp
 from keras_perf.analyse.training import newest_training
+from keras_perf.records.advice_ids import RAISE_STEPS_PER_EXECUTION
 from keras_perf.records.run.tried.advice_trials import AdviceTrials, TriedChange
 from keras_perf.trials.arguments import check_replicas
 from keras_perf.trials.backends import tensorflow_training
@@ -554,7 +555,9 @@ def with_input(monkeypatch, gains, *, beside_ready=READY, batch_ms=1.0):
 )
 def test_an_execution_is_no_longer_than_an_epoch(data, epoch_steps, number):
     setup = Setup(dense(), require_graph(data), False, False, epoch_steps=epoch_steps)
-    several = (each for each in changes.of_training(setup, 1.0) if each.id == changes.SEVERAL_STEPS)
+    several = (
+        each for each in changes.of_training(setup, 1.0) if each.id == RAISE_STEPS_PER_EXECUTION
+    )
     assert next((each.number for each in several), None) == number
 
 

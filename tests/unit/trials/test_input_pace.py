@@ -7,8 +7,8 @@ import pytest
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.trials.measuring.in_turn import Pair
 from keras_perf.trials.rewriting.changes import Change
-from keras_perf.trials.training.changes import TrainingChange
 from keras_perf.trials.training.input_pace import InputPace
+from keras_perf.trials.training.training_change import TrainingChange
 
 PACE = InputPace(Pair(9.0, 7.0, 9 / 7, 1.2, 1.4), outside_ms=1.0, one_shape=True)
 """Of steps of 10 ms two are the input's."""

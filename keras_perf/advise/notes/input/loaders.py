@@ -9,6 +9,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.advise.step.step_parts import stalled
+from keras_perf.records.advice_ids import PARALLEL_INPUT
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.library import library_of
 from keras_perf.records.run.times.outlier import Cause
@@ -30,7 +31,7 @@ def loader_notes(run: Diagnosed) -> Iterator[str]:
         yield from _started_anew(run.situation, name)
     if run.verdict != "input-bound":
         return
-    if reads_in_threads(facts) and "parallel-input" not in run.advised:
+    if reads_in_threads(facts) and PARALLEL_INPUT not in run.advised:
         threads = loader.read_threads or 0
         options = f"grain.ReadOptions(num_threads={MORE_THREADS * threads})"
         where = f"to_iter_dataset({options})"

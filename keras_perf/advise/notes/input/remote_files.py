@@ -8,6 +8,7 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.remote_files import reading_stage, remote_systems
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.computing import UNSEEN_INSIDE
+from keras_perf.records.advice_ids import INTERLEAVE
 from keras_perf.records.figures import in_ms
 
 
@@ -19,7 +20,7 @@ def remote_file_notes(run: Diagnosed) -> Iterator[str]:
         return
     model, facts = situation.model, situation.facts
     remedies = ["a copy of them on a local disk", "fewer, larger files (100 MB and more)"]
-    if model.threads.get(stage, 1) == 1 and "interleave" not in advised:
+    if model.threads.get(stage, 1) == 1 and INTERLEAVE not in advised:
         remedies.insert(0, "several files at a time (interleave with num_parallel_calls)")
     if (facts.length.epochs or 1) > 1 and "cache" not in {*facts.input.kinds, *advised}:
         remedies.append("cache(filename) on a local disk, which later epochs read")

@@ -8,6 +8,7 @@ from keras_perf.advise.as_written import function_of, where
 from keras_perf.advise.cache_place import gone_into_a_shuffle
 from keras_perf.advise.gains.refilling import noticeable_refills, shortening
 from keras_perf.advise.notes.diagnosed import Diagnosed
+from keras_perf.records.advice_ids import CACHE, CHEAPER_SHUFFLE
 from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -17,9 +18,9 @@ def shuffle_notes(run: Diagnosed) -> Iterator[str]:
     refills = noticeable_refills(run.summary)
     if refills is None:
         return
-    if "cache" not in run.advised:
+    if CACHE not in run.advised:
         yield from _about_what_fills_it(run.facts)
-    if {"cheaper-shuffle", *shortening(run.facts)} & run.advised:
+    if {CHEAPER_SHUFFLE, *shortening(run.facts)} & run.advised:
         return
     yield (
         f"{counted(refills.count, 'epoch')} began by waiting {in_ms(refills.each_ms)} for a "

@@ -11,6 +11,7 @@ from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.input.batching import example_map
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.records.advice_ids import BATCH_BEFORE_MAP
 from keras_perf.records.figures import in_ms, in_us
 
 MOSTLY = 0.5
@@ -55,7 +56,7 @@ def slow_input_notes(run: Diagnosed) -> Iterator[str]:
 def _in_batches(situation: Situation) -> str:
     """That a map may be called for batches, where most of a call is its own work: to be tried."""
     found, trials = example_map(situation), situation.facts.advice_trials
-    if trials is not None and any(each.id == "batch-before-map" for each in trials.changes):
+    if trials is not None and any(each.id == BATCH_BEFORE_MAP for each in trials.changes):
         return ""
     if found is None or found.call_ms * found.calls < MOSTLY * situation.able_ms:
         return ""

@@ -13,6 +13,7 @@ from keras_perf.advise.as_written import at, running
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.stage_paces import stage_paces
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.advice_ids import CACHE, INTERLEAVE, PREFETCH
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
 
@@ -56,13 +57,13 @@ def order_notes(run: Diagnosed) -> Iterator[str]:
     measured = "input_wait" in summary.parts
     if measured and run.verdict != "input-bound":
         return
-    if "prefetch" not in advised:
+    if PREFETCH not in advised:
         yield from _last_prefetch(last, added=written.prefetch_added)
     for chain in chains:
         if again:
             yield from _filter_after_cache(chain)
             yield from _reads_and_draws(chain, summary)
-        if not {"interleave", "cache"} & advised:
+        if not {INTERLEAVE, CACHE} & advised:
             yield from _files(chain, summary)
         if not measured or run.facts.input.hidden:
             yield from _maps(chain)

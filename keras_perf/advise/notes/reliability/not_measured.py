@@ -10,6 +10,7 @@ from keras_perf.advise.rules.input.waiting_workers import workers_compute
 from keras_perf.advise.told_of_trial import told_of_trial
 from keras_perf.analyse.summary import ENOUGH_STEPS, Summary
 from keras_perf.observers.steps_trial.steps_to_try import LONG_STEP_MS
+from keras_perf.records.advice_ids import PARALLEL_INPUT, RAISE_STEPS_PER_EXECUTION
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.ending import How
 from keras_perf.records.run.inference import FIT
@@ -67,7 +68,7 @@ def not_measured_notes(run: Diagnosed) -> Iterator[str]:
     known = run.verdict == "input-bound" and workers_compute(run.situation)
     unseen = kind in ("PyDataset", "generator") and not known
     enough = summary.steps >= ENOUGH_STEPS
-    if unseen and enough and may_wait and "parallel-input" not in run.advised:
+    if unseen and enough and may_wait and PARALLEL_INPUT not in run.advised:
         yield _of_pythons_input(run)
     yield from _of_dispatch(run)
 
@@ -80,7 +81,7 @@ def _of_dispatch(run: Diagnosed) -> Iterator[str]:
         call_ms = settings.call_ms
         most = "" if call_ms is None else f", at most {in_ms(call_ms)} of a step"
         yield f"Dispatch was not measured and is inside compute{most}{_of_several(summary)}{why}"
-    elif trial is not None and "raise-steps-per-execution" not in run.advised:
+    elif trial is not None and RAISE_STEPS_PER_EXECUTION not in run.advised:
         setting = "Steps per call" if settings.in_a_loop else "steps_per_execution"
         hidden = ""
         more = trial.steps_per_execution > settings.steps_per_execution and not trial.applied

@@ -11,6 +11,7 @@ from keras_perf.advise.rules.in_a_loop import rarer_evaluation
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import RARER_VALIDATION
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION
 from keras_perf.records.run.times.outside_steps import OutsideSteps
@@ -31,7 +32,7 @@ ROWS = (
 
 
 @rule(
-    "rarer-validation",
+    RARER_VALIDATION,
     on="validation",
     loses=True,
     followed=validates_less,

@@ -11,6 +11,7 @@ from keras_perf.advise.rules.between_epochs.validation_batches import (
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import VALIDATION_WITHOUT_AUTOTUNE
 from keras_perf.records.figures import in_percent, in_s
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.library import on_jax
@@ -36,7 +37,7 @@ def _untuned(facts: RunFacts, _: Recommendation) -> bool | None:
     return None if found is None or found.dataset is None else not found.dataset.autotuned
 
 
-@rule("validation-without-autotune", on="validation", followed=_untuned)
+@rule(VALIDATION_WITHOUT_AUTOTUNE, on="validation", followed=_untuned)
 def validation_without_autotune(situation: Situation) -> Recommendation | None:
     """Training waits for the end of validations' iterators, until tf.data's tuning wakes."""
     model, facts = situation.model, situation.facts

@@ -16,6 +16,7 @@ from keras_perf.advise.rules.followed import CLEARLY_MORE
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import LONGER_EPOCHS
 from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.length import Length
 from keras_perf.records.run.run_facts import RunFacts
@@ -47,7 +48,7 @@ def _an_epoch(length: Length) -> float | None:
     return None if length.epoch_steps is None else each * length.epoch_steps
 
 
-@rule("longer-epochs", loses=True, followed=_lengthened)
+@rule(LONGER_EPOCHS, loses=True, followed=_lengthened)
 def longer_epochs(situation: Situation) -> Recommendation | None:
     """Keras's own work between epochs takes much beside so few steps."""
     model, facts = situation.model, situation.facts

@@ -15,6 +15,7 @@ from keras_perf.advise.rules.between_epochs.own_work_of_keras import (
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import ONE_ITERATOR
 from keras_perf.records.figures import counted, in_ms, in_percent, in_s
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -41,7 +42,7 @@ def _repeats(facts: RunFacts, _: Recommendation) -> bool:
     return "repeat" in facts.input.kinds and facts.length.ends_by_steps
 
 
-@rule("one-iterator", followed=_repeats)
+@rule(ONE_ITERATOR, followed=_repeats)
 def one_iterator(situation: Situation) -> Recommendation | None:
     """Making a new iterator in each epoch takes a noticeable part of the training."""
     model, facts = situation.model, situation.facts

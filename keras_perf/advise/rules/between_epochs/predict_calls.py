@@ -9,6 +9,7 @@ from keras_perf.advise.rules.followed import calls_the_model
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import CALL_THE_MODEL
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.inference import PredictCalls
 
@@ -20,7 +21,7 @@ MOSTLY = 0.5
 
 
 @rule(
-    "call-the-model",
+    CALL_THE_MODEL,
     on="callbacks",
     leaves="the model's own work, and other callbacks, stay",
     followed=calls_the_model,

@@ -8,6 +8,7 @@ from keras_perf.advise.rules.followed import CLEARLY_MORE
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import LARGER_VALIDATION_BATCHES
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.run_facts import RunFacts
@@ -41,7 +42,7 @@ def _rows(found: Inference) -> float | None:
     return found.examples / found.steps if found.examples and found.steps else None
 
 
-@rule("larger-validation-batches", on="validation", followed=_followed)
+@rule(LARGER_VALIDATION_BATCHES, on="validation", followed=_followed)
 def larger_validation_batches(situation: Situation) -> Recommendation | None:
     """Most of a validation's time goes into entering and leaving its function."""
     model, facts = situation.model, situation.facts

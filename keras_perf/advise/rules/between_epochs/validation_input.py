@@ -15,6 +15,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.stage_paces import StagePace, paces_of
+from keras_perf.records.advice_ids import CACHE, FASTER_VALIDATION, PARALLEL_MAP
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import GENERATOR, Chain, WrittenStage
@@ -64,10 +65,9 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
     found = facts.inference.get(VALIDATION)
     if found is None or found.dataset is None:
         return None
-    stages = found.dataset.stages
     made = {
-        "parallel-map": _sequential_maps(stages) < advice.evidence["sequential_maps"],
-        "cache": any(stage.kind == "cache" for stage in stages),
+        PARALLEL_MAP: _sequential_maps(found.dataset.stages) < advice.evidence["sequential_maps"],
+        CACHE: any(stage.kind == "cache" for stage in found.dataset.stages),
     }
     return any(made[name] for name in advice.evidence["changes"])
 
@@ -76,7 +76,7 @@ def _sequential_maps(stages: Iterable[WrittenStage]) -> int:
     return sum(stage.kind == "map" and not stage.parallel for stage in stages)
 
 
-@rule("faster-validation", on="validation", followed=_followed)
+@rule(FASTER_VALIDATION, on="validation", followed=_followed)
 def faster_validation(situation: Situation) -> Recommendation | None:
     """Validation waits for batches that could be made faster, with the same result."""
     model, facts = situation.model, situation.facts
@@ -160,7 +160,7 @@ def _threads(chain: Chain, paces: tuple[StagePace, ...]) -> _Remedy | None:
             threads = useful_for_python(threads, optimism)
         return model.with_threads(name, threads)
 
-    return _Remedy("parallel-map", stage, change)
+    return _Remedy(PARALLEL_MAP, stage, change)
 
 
 def _cache(
@@ -188,11 +188,11 @@ def _cache(
         return replace(model, stages=stages)
 
     # The first validation fills it.
-    return _Remedy("cache", same[-1], change, 1 - 1 / found.calls)
+    return _Remedy(CACHE, same[-1], change, 1 - 1 / found.calls)
 
 
 def _title(names: tuple[str, ...]) -> str:
-    work = {"parallel-map": "map in parallel", "cache": "keep what the first one prepared"}
+    work = {PARALLEL_MAP: "map in parallel", CACHE: "keep what the first one prepared"}
     return f"Make validation's batches faster: {' and '.join(work[name] for name in names)}"
 
 
@@ -209,9 +209,9 @@ def _reason(
     if written is not None:
         what = f"{written.kind}({function_of(written, 'your_function')})"
     python = any(each.stage.python for each in remedies)
-    held = HOLDS_IT if python and remedies[0].name == "parallel-map" else ""
+    held = HOLDS_IT if python and remedies[0].name == PARALLEL_MAP else ""
     kept = ""
-    if remedies[-1].name == "cache":
+    if remedies[-1].name == CACHE:
         kept = " A cache is filled by the first validation, and read by the later ones."
         kept += " Python code in it must give the same result each time." if python else ""
     return (
@@ -236,13 +236,13 @@ def _action(chain: Chain, remedies: list[_Remedy]) -> str:
     for stage, names in made_of[1 : until + 1]:
         called = bool(stage.function) or stage.kind in WORK
         arguments = function_of(stage, "your_function") if called else "..."
-        if "parallel-map" in names or (stage.kind in WORK and stage.parallel):
+        if PARALLEL_MAP in names or (stage.kind in WORK and stage.parallel):
             arguments += ", num_parallel_calls=tf.data.AUTOTUNE"
         if stage.function == GENERATOR or stage.is_reader:
             source, calls = _source(stage), ""
         elif stage.kind != "options":
             calls += f".{stage.kind}({arguments})"
-        if "cache" in names:
+        if CACHE in names:
             calls += ".cache()"
     return (
         f"{lambdas_in(*chain[1 : until + 1])}validation_data = {source}{calls}  # then as before\n"

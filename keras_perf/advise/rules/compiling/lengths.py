@@ -10,6 +10,7 @@ from keras_perf.advise.gains.compiling import COUNTED, compilation_ms, usual_com
 from keras_perf.advise.recommendation import Change, Recommendation, cost_ms, predicted
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import DISABLE_XLA, STABLE_SHAPES
 from keras_perf.records.figures import figure, in_ms
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.times.outlier import Cause
@@ -79,7 +80,7 @@ def stable_lengths(
         evidence: the figures that are known already.
     """
     trials = situation.facts.advice_trials
-    if trials is not None and any(each.id == "disable-xla" for each in trials.together):
+    if trials is not None and any(each.id == DISABLE_XLA for each in trials.together):
         return None
     model, ways = situation.model, [_few_lengths(situation)]
     settings = situation.facts.settings
@@ -119,7 +120,7 @@ def _each_takes(situation: Situation) -> str:
 
 
 def _without_xla(situation: Situation) -> _Way:
-    tried = _tried(situation, "disable-xla")
+    tried = _tried(situation, DISABLE_XLA)
     compilations, _ = situation.facts.outliers.of(Cause.RECOMPILE)
     traced = situation.summary.compiling
     counted = (traced is not None and traced.by_xla) or compilations >= COUNTED
@@ -151,7 +152,7 @@ def _without_xla(situation: Situation) -> _Way:
 
 
 def _few_lengths(situation: Situation) -> _Way:
-    tried = _tried(situation, "stable-shapes")
+    tried = _tried(situation, STABLE_SHAPES)
 
     def change(model: StepModel, optimism: float) -> StepModel:
         left = _compiling_left(situation, optimism)

@@ -10,6 +10,7 @@ from keras_perf.advise.rules.followed import has_stable_shapes
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import STABLE_SHAPES
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.run_facts import RunFacts
@@ -62,7 +63,7 @@ MUCH_BESIDE = 0.1
 
 
 @rule(
-    "stable-shapes",
+    STABLE_SHAPES,
     on="compiling",
     tried_title="Give the train function batches of few lengths",
     followed=has_stable_shapes,

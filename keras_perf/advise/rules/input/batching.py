@@ -13,6 +13,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import BATCH_BEFORE_MAP
 from keras_perf.records.figures import in_us
 from keras_perf.records.run.input.pipeline import Stage, runs_in_pool
 
@@ -107,7 +108,7 @@ def example_map(situation: Situation) -> ExampleMap | None:
 
 
 @rule(
-    "batch-before-map",
+    BATCH_BEFORE_MAP,
     on="input",
     leaves="the work itself stays",
     followed=maps_batches,

@@ -15,6 +15,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.analyse.stage_paces import stage_paces
+from keras_perf.records.advice_ids import CACHE
 from keras_perf.records.figures import in_mib, in_ms
 from keras_perf.records.run.input.pipeline import WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -25,7 +26,7 @@ a step in epochs of 30 steps."""
 
 
 @rule(
-    "cache",
+    CACHE,
     on="input",
     leaves="the first pass and what comes behind the cache stay",
     keeps=True,

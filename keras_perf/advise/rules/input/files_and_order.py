@@ -21,6 +21,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.computing import UNSEEN_INSIDE
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
 from keras_perf.advise.step.step_parts import stalled
+from keras_perf.records.advice_ids import INTERLEAVE, NONDETERMINISTIC_ORDER
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import (
     BY_PLACE,
@@ -45,7 +46,7 @@ NO_FILES = ("Generator", "Window", "ParallelInterleave", "LegacyParallelInterlea
 
 
 @rule(
-    "interleave",
+    INTERLEAVE,
     on="input",
     leaves="the work stays, shared by the CPUs",
     tried_title="Read several files at a time",
@@ -164,7 +165,7 @@ def _unseen(recorded: Sequence[Stage]) -> bool:
 
 
 @rule(
-    "nondeterministic-order",
+    NONDETERMINISTIC_ORDER,
     on="input",
     leaves="the work itself stays",
     tried_title="Let examples overtake each other",

@@ -12,6 +12,7 @@ from keras_perf.advise.rules.input.on_one_core import has_to_wait, own_pool
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import MOSTLY_WAITING, StepModel
+from keras_perf.records.advice_ids import PRIVATE_THREADPOOL
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import runs_in_pool
 
@@ -20,7 +21,7 @@ MOST_THREADS = 64
 
 
 @rule(
-    "private-threadpool",
+    PRIVATE_THREADPOOL,
     on="input",
     leaves="the waiting stays, more of it at a time",
     tried_title="Give the input a pool of threads of its own",

@@ -25,6 +25,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import KERAS_INPUT, LOADERS
 from keras_perf.advise.step.making import compiled_in_fetches_ms
 from keras_perf.advise.step.step_model import StepModel
+from keras_perf.records.advice_ids import PARALLEL_INPUT
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.source_line import SourceLine
@@ -42,7 +43,7 @@ WITH_WORKERS = ("PyDataset", *LOADERS)
 
 
 @rule(
-    "parallel-input",
+    PARALLEL_INPUT,
     on="input",
     leaves="the work stays, shared by several threads or processes",
     followed=has_more_workers,

@@ -21,6 +21,7 @@ from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.analyse.refills import refills_of
+from keras_perf.records.advice_ids import CHEAPER_SHUFFLE
 from keras_perf.records.figures import counted, in_ms, in_percent
 from keras_perf.records.run.input.pipeline import OF_A_PART, Chain, WrittenStage
 from keras_perf.records.run.run_facts import RunFacts
@@ -82,7 +83,7 @@ def _followed(facts: RunFacts, advice: Recommendation) -> bool | None:
 
 
 @rule(
-    "cheaper-shuffle",
+    CHEAPER_SHUFFLE,
     on="input",
     leaves="only the buffer's filling goes",
     followed=_followed,

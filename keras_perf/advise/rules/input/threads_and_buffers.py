@@ -21,17 +21,18 @@ from keras_perf.advise.situation import (
     Situation,
 )
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import PARALLEL_MAP, PREFETCH
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.run.input.pipeline import WrittenStage
 
 DRAWS = "  # which example gets which of its random numbers differs between runs"
 
 SHARED = "\n# several threads call its Python code at a time: each call opens its own files"
-PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
+PREFETCHED = "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # last in the pipeline"
 
 
 @rule(
-    "prefetch",
+    PREFETCH,
     on="input",
     leaves="it only hides the shorter of input and computing behind the longer",
     tried_title="Make batches ahead of training",
@@ -62,7 +63,7 @@ def prefetch(situation: Situation) -> Recommendation | None:
             f"Each step waits {in_ms(wait)} for input and then works {in_ms(model.rest_ms)}; "
             "with prefetching the shorter of the two disappears behind the longer."
         ),
-        action=PREFETCH,
+        action=PREFETCHED,
         evidence={"input_wait_ms": wait, "rest_ms": model.rest_ms},
     )
 
@@ -92,13 +93,13 @@ def _ahead_of_executions(situation: Situation, wait: float) -> Recommendation:
             f"An execution of {at_once} steps waits for its first batch, and asks for the others "
             f"while a step computes: in all, {in_ms(wait)} of each step go into waiting."
         ),
-        action=PREFETCH,
+        action=PREFETCHED,
         evidence={"input_wait_ms": wait, "rest_ms": situation.model.rest_ms},
     )
 
 
 @rule(
-    "parallel-map",
+    PARALLEL_MAP,
     on="input",
     leaves="the map's work stays, shared by threads",
     tried_title="Call the map's function in several threads",

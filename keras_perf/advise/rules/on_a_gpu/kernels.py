@@ -9,6 +9,7 @@ from keras_perf.advise.rules.on_a_gpu.training_gpu import was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.cpu_share import used_pct
+from keras_perf.records.advice_ids import DISABLE_XLA, ENABLE_XLA, GPU_THREAD_MODE
 from keras_perf.records.figures import in_percent
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.settings import PYTHON_OPERATIONS
@@ -18,7 +19,7 @@ BUSY_PCT = 80.0
 
 
 @rule(
-    "enable-xla",
+    ENABLE_XLA,
     tried_title="Compile the train function with XLA",
     followed=is_compiled,
     in_a_loop=with_jit_compile,
@@ -27,7 +28,7 @@ def enable_xla(situation: Situation) -> Recommendation | None:
     """The train function is not compiled by XLA, on a GPU, where Keras can have it compiled."""
     settings = situation.facts.settings
     wanted = settings.jit_compile is False and situation.facts.xla_may_help
-    if situation.facts.training_gpu is None or not wanted or was_slower(situation, "disable-xla"):
+    if situation.facts.training_gpu is None or not wanted or was_slower(situation, DISABLE_XLA):
         return None
     if not PYTHON_OPERATIONS.keys().isdisjoint(settings.operations_in_step):
         return None
@@ -47,7 +48,7 @@ def enable_xla(situation: Situation) -> Recommendation | None:
 
 
 @rule(
-    "gpu-thread-mode",
+    GPU_THREAD_MODE,
     tried_title="Give the GPU's kernels threads of their own",
     followed=has_kernel_threads,
 )

@@ -11,6 +11,7 @@ from keras_perf.advise.rules.on_a_gpu.training_gpu import in_kernels
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busiest, busy_share
+from keras_perf.records.advice_ids import LARGER_BATCH
 from keras_perf.records.figures import in_percent
 
 MOSTLY_ACTIVE_PCT = 50.0
@@ -61,7 +62,7 @@ def _twice_the_batch(situation: Situation) -> Change:
 
 
 @rule(
-    "larger-batch",
+    LARGER_BATCH,
     tried_title="Train on larger batches",
     followed=trains_on_larger_batches,
 )

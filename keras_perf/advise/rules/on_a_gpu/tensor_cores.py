@@ -9,6 +9,7 @@ from keras_perf.advise.rules.in_a_loop import scaled_loss, with_policy
 from keras_perf.advise.rules.on_a_gpu.training_gpu import on_kernels, was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
+from keras_perf.records.advice_ids import FULL_PRECISION, MIXED_PRECISION, MULTIPLES_OF_8
 from keras_perf.records.run.library import on_jax
 from keras_perf.records.run.machine import BFLOAT16
 from keras_perf.records.run.run_facts import RunFacts
@@ -18,7 +19,7 @@ MOST_CLASSES = 2000
 
 
 @rule(
-    "mixed-precision",
+    MIXED_PRECISION,
     tried_title="Compute in half precision",
     followed=computes_in_half,
     in_a_loop=with_policy,
@@ -28,7 +29,7 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
     settings = situation.facts.settings
     gpu = situation.facts.training_gpu
     in_float32 = settings.dtype_policy == "float32" and not _mostly_in_half(situation.facts)
-    slower = was_slower(situation, "full-precision")
+    slower = was_slower(situation, FULL_PRECISION)
     if gpu is None or not gpu.has_tensor_cores or not in_float32 or slower:
         return None
     policy = "mixed_bfloat16" if gpu.compute_capability >= BFLOAT16 else "mixed_float16"
@@ -84,7 +85,7 @@ def _odd_sizes(facts: RunFacts) -> tuple[list[int], list[int]]:
     return widths, [int(batch)] if is_odd else []
 
 
-@rule("multiples-of-8", followed=_fits_tiles)
+@rule(MULTIPLES_OF_8, followed=_fits_tiles)
 def multiples_of_8(situation: Situation) -> Recommendation | None:
     """Tensor cores work on tiles of eight, and layers or batches do not fit."""
     gpu, settings = situation.facts.training_gpu, situation.facts.settings

@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from keras_perf.advise.gains.capped import capped
 from keras_perf.advise.recommendation import Recommendation
+from keras_perf.records.advice_ids import AMORTIZE_CALLBACK
 from keras_perf.records.figures import in_ms
 from keras_perf.records.run.times.hook_calls import HookCalls
 from keras_perf.records.run.tried.advice_trials import AdviceTrials
-
-LEFT_OUT = "amortize-callback"
-"""On trial a callback is left out, which is not what is advised of it."""
 
 CLEARLY = 1.02
 """A callback that costs less is left alone."""
@@ -41,7 +39,7 @@ def done_less_often(
         yield advice
         return
     owner = hook.partition(".")[0]
-    out = [each for each in trials.changes if (each.id, each.where) == (LEFT_OUT, owner)]
+    out = [each for each in trials.changes if (each.id, each.where) == (AMORTIZE_CALLBACK, owner)]
     if len(out) != 1:
         # Of two of one class nobody knows which of them the rule means.
         yield advice

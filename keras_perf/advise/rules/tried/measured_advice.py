@@ -13,9 +13,15 @@ from keras_perf.advise.recommendation import Change, Recommendation, gaining_wit
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.steps_per_execution import besides
 from keras_perf.advise.rules.tried.first_pass import over_all_passes, with_first_pass
-from keras_perf.advise.rules.tried.left_out import LEFT_OUT, done_less_often
+from keras_perf.advise.rules.tried.left_out import done_less_often
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
+from keras_perf.records.advice_ids import (
+    AMORTIZE_CALLBACK,
+    DISABLE_XLA,
+    RAISE_STEPS_PER_EXECUTION,
+    STABLE_SHAPES,
+)
 from keras_perf.records.figures import in_ms
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -54,10 +60,10 @@ def as_tried(situation: Situation, found: Sequence[Recommendation]) -> list[Reco
             # Trials run compiled steps: of what compiles the rule predicts, from what they tell.
             kept.append(advised[id])
             continue
-        if id == "disable-xla" and "stable-shapes" in advised:
+        if id == DISABLE_XLA and STABLE_SHAPES in advised:
             # That trial is one of the two ways which this advice weighs.
             continue
-        if id == LEFT_OUT:
+        if id == AMORTIZE_CALLBACK:
             # Without a callback its work is missing: that trial tells what doing it less saves.
             for advice in (each for each in found if each.id == id):
                 kept += done_less_often(advice, trials, situation.facts.hooks)
@@ -176,7 +182,7 @@ def _in_place_of(
     )
     reason += f" Its cost: {tried.costs}." if tried.costs else ""
     # Of another number of steps than the rule's it says otherwise what goes with it.
-    another = tried.id == "raise-steps-per-execution" and (
+    another = tried.id == RAISE_STEPS_PER_EXECUTION and (
         advice is None or advice.evidence.get("advised") != tried.number
     )
     if another and tried.number is not None:

@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import BATCH_BEFORE_MAP
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes.change import (
@@ -39,7 +40,7 @@ def batches_before_maps(graph: PipelineGraph) -> Found:
             except CannotBatchError as error:
                 why = error.why
                 if not steps:
-                    yield NotDone("batch-before-map", named(stage), why)
+                    yield NotDone(BATCH_BEFORE_MAP, named(stage), why)
             stage = graph.source(stage)
         if steps:
             yield _change(batch, steps)
@@ -54,7 +55,7 @@ def _change(batch: NodeDef, steps: list[_Step]) -> Change:
 
     inside = [step.code for step in reversed(steps)]
     return Change(
-        "batch-before-map",
+        BATCH_BEFORE_MAP,
         ".".join(step.where for step in reversed(steps)),
         ".".join(["batch(…)", *inside]),
         Costs.WHOLE_BATCHES.of(),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import CACHE
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -32,7 +33,7 @@ def cache(graph: PipelineGraph) -> Found:
     if not graph.is_a_chain:
         end = _end_of_all(graph)
         if end is None:
-            yield NotDone("cache", "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
+            yield NotDone(CACHE, "whole pipeline", WhyNotTried.SEVERAL_DATASETS.of())
         else:
             python = any(graph.runs_python(stage) for stage in graph.stages)
             yield _behind("", (end.name,), "", python=python)
@@ -87,7 +88,7 @@ def _behind(where: str, names: tuple[str, ...], better: str, *, python: bool) ->
         return Costs.SAME_EACH_TIME.of(one=of_a_pass) if python else of_a_pass
 
     return Change(
-        "cache",
+        CACHE,
         where or "whole pipeline",
         f"{where}.cache()" if where else "cache()",
         costs(Costs.IN_MEMORY.of()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensorflow.core.framework.function_pb2 import FunctionDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import FILTER_BEFORE_MAP
 from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found, NoLongerPossibleError
 from keras_perf.trials.rewriting.changes.stages import is_map, named, present
@@ -53,7 +54,7 @@ def _change(mapped: NodeDef, stage: NodeDef, function: str, predicate: FunctionD
     code = f"filter(…).{named(mapped)}"
     costs = Costs.NOT_CALLED.of()
     return Change(
-        "filter-before-map",
+        FILTER_BEFORE_MAP,
         where,
         code,
         costs,

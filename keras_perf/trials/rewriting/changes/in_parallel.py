@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import INTERLEAVE, PARALLEL_MAP
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.trials.rewriting.changes import pools
@@ -31,7 +32,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
         where, changing = named(stage), graph.changing(stage)
         draws = bool(changing) and not changing - DRAWS
         if changing and (why := _against(graph, stage, draws=draws, draws_others=draws_others)):
-            yield NotDone("parallel-map", where, why)
+            yield NotDone(PARALLEL_MAP, where, why)
             continue
         costs = Costs.FEW_ELEMENTS.of()
         if graph.runs_python(stage):
@@ -39,7 +40,7 @@ def parallel_maps(graph: PipelineGraph, *, in_order: bool, draws_others: bool) -
         if draws:
             costs = Costs.BOTH.of(one=costs, other=Costs.OTHER_DRAWS.of())
         yield Change(
-            "parallel-map",
+            PARALLEL_MAP,
             where,
             _code(graph, stage, in_order=in_order),
             costs,
@@ -65,7 +66,7 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
         where = named(stage)
         inside = graph.operations(stage)
         if graph.is_random(stage) or any(each.startswith("Shuffle") for each in inside):
-            yield NotDone("interleave", where, WhyNotTried.RANDOM_READS.of())
+            yield NotDone(INTERLEAVE, where, WhyNotTried.RANDOM_READS.of())
             continue
         cycle = graph.value(stage.input[-2])
         costs = Costs.EACH_DATASET.of()
@@ -74,7 +75,7 @@ def parallel_interleaves(graph: PipelineGraph, *, in_order: bool) -> Found:
         if graph.runs_python(stage):
             costs = Costs.BOTH.of(one=costs, other=Costs.SEVERAL_THREADS.of())
         yield Change(
-            "interleave",
+            INTERLEAVE,
             where,
             _code(graph, stage, in_order=in_order),
             costs,

@@ -8,6 +8,7 @@ import math
 import tensorflow as tf
 from tensorflow.core.framework.node_def_pb2 import NodeDef
 
+from keras_perf.records.advice_ids import CACHE
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.reason import Reason
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
@@ -43,7 +44,7 @@ def maps_before_shuffles(graph: PipelineGraph) -> Found:
         for stage in graph.stages[place:]:
             why = _reason_against(graph, passed, stage) if is_map(stage) else ""
             if why and not maps:
-                yield NotDone("cache", f"{named(stage)} behind {named(passed[0])}", why)
+                yield NotDone(CACHE, f"{named(stage)} behind {named(passed[0])}", why)
             if why or not is_map(stage):
                 break
             maps.append(stage)
@@ -105,7 +106,7 @@ def _change(graph: PipelineGraph, passed: list[NodeDef], maps: list[NodeDef]) ->
         return Costs.SAME_EACH_TIME.of(one=of_all) if python else of_all
 
     return Change(
-        "cache",
+        CACHE,
         f"{where} before {named(passed[0])[:-1]}…)",
         f"{where}.cache(){shuffles}",
         costs(Costs.IN_MEMORY.of()),

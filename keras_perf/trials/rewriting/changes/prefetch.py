@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from keras_perf.records.advice_ids import PREFETCH
 from keras_perf.records.reasons.price import Costs
 from keras_perf.trials.rewriting.changes.change import Change, Found
 from keras_perf.trials.rewriting.changes.stages import present
@@ -25,7 +26,7 @@ def prefetch(graph: PipelineGraph) -> Found:
         )
 
     yield Change(
-        "prefetch",
+        PREFETCH,
         "end",
         "prefetch(tf.data.AUTOTUNE)",
         Costs.FEW_BATCHES.of(),

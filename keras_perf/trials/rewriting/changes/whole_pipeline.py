@@ -6,6 +6,7 @@ from itertools import dropwhile
 
 import tensorflow as tf
 
+from keras_perf.records.advice_ids import NONDETERMINISTIC_ORDER, PRIVATE_THREADPOOL
 from keras_perf.records.reasons.price import Costs
 from keras_perf.records.reasons.why_not_tried import WhyNotTried
 from keras_perf.records.run.input.pipeline import BY_PLACE
@@ -20,7 +21,7 @@ def wider_pool(graph: PipelineGraph) -> Found:
     if not _calls(graph) or own_pool(graph) >= pools.threads():
         return
     yield Change(
-        "private-threadpool",
+        PRIVATE_THREADPOOL,
         "whole pipeline",
         pools.code(),
         Costs.THREADS.of(number=pools.threads()),
@@ -35,14 +36,14 @@ def order_given_up(graph: PipelineGraph, *, allowed: bool) -> Found:
     made = dropwhile(lambda stage: not (is_map(stage) or is_parallel(stage)), graph.stages)
     if by_place := [kind(stage) for stage in made if kind(stage) in BY_PLACE]:
         why = WhyNotTried.BY_PLACE.of(stage=by_place[0])
-        yield NotDone("nondeterministic-order", "whole pipeline", why)
+        yield NotDone(NONDETERMINISTIC_ORDER, "whole pipeline", why)
         return
     if not allowed:
         why = WhyNotTried.ORDER.of()
-        yield NotDone("nondeterministic-order", "whole pipeline", why)
+        yield NotDone(NONDETERMINISTIC_ORDER, "whole pipeline", why)
         return
     yield Change(
-        "nondeterministic-order",
+        NONDETERMINISTIC_ORDER,
         "whole pipeline",
         "options.deterministic = False",
         Costs.ORDER.of(),
