@@ -30,6 +30,8 @@ test-long: $(READY)
 	$(BIN)/python -m pytest -n 2 -m long
 	$(BIN)/python -m pytest -n 2 tests/unit --hypothesis-profile=others
 	KERAS_PERF_DRAWS=500 $(BIN)/python -m pytest tests/fit/promises/test_training_is_unchanged.py
+	KERAS_PERF_DRAWS=100 KERAS_BACKEND=jax CUDA_VISIBLE_DEVICES= $(BIN)/python -m pytest \
+	  tests/fit/promises/test_training_is_unchanged.py -k no_program
 	KERAS_PERF_DRAWS=300 $(BIN)/python -m pytest tests/trials/rewriting/test_drawn_pipelines.py \
 	  --hypothesis-profile=others
 	$(BIN)/python tests/under_load.py

@@ -18,31 +18,39 @@ from keras_perf.read.event_files import events
 
 BATCH = 8
 
+ON_JAX = keras.config.backend() == "jax"
+
 
 class Annealed(keras.Model):
-    """Its train step reads what Python holds when it is traced: a weight, a counter, a layer."""
+    """Its loss reads what Python holds when it is traced: a weight, a counter, a layer."""
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.weight, self.counter = 1.0, 0
 
-    def train_step(self, data):
+    def compute_loss(self, *arguments, **named):
         self.counter += 1
-        x, y = data
-        with tf.GradientTape() as tape:
-            predicted = self(x, training=True)
-            loss = self.compute_loss(x, y, predicted) * (self.weight + 0.1 * self.counter)
-        variables = self.trainable_variables
-        self.optimizer.apply(tape.gradient(loss, variables), variables)
-        return self.compute_metrics(x, y, predicted)
+        return super().compute_loss(*arguments, **named) * (self.weight + 0.1 * self.counter)
 
 
 class Noisy(keras.Model):
-    """Draws from TensorFlow's own generator, whose state no second function continues."""
+    """Draws from TensorFlow's own generator, whose state no second function continues.
 
-    def train_step(self, data):
-        x, y = data
-        return super().train_step((x + 0.1 * tf.random.normal(tf.shape(x), seed=7), y))
+    On JAX from one whose state Keras keeps.
+    """
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.noise = keras.random.SeedGenerator(7)
+
+    def call(self, inputs, training=None, mask=None):
+        noise = 0.1 * self._drawn(keras.ops.shape(inputs)) if training else 0.0
+        return super().call(inputs + noise, training=training, mask=mask)
+
+    def _drawn(self, shape):
+        if ON_JAX:
+            return keras.random.normal(shape, seed=self.noise)
+        return tf.random.normal(shape, seed=7)
 
 
 class ChangesPython(keras.callbacks.Callback):
@@ -51,7 +59,9 @@ class ChangesPython(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         if epoch:
             self.model.weight = 1.0 + epoch
-            self.model.get_layer("first").trainable = epoch % 2 == 0
+            if not ON_JAX:
+                # There Keras itself fails where a layer is frozen meanwhile.
+                self.model.get_layer("first").trainable = epoch % 2 == 0
             for layer in self.model.layers:
                 if isinstance(layer, keras.layers.Dropout):
                     layer.rate = 0.1
@@ -85,7 +95,8 @@ class Notes(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.lines.append(f"epoch {epoch} {logs}")
-        self.path.write_text("\n".join(self.lines))
+        # Keras calls these hooks in threads on JAX, where one may pass another.
+        self.path.write_text("\n".join(sorted(self.lines) if ON_JAX else self.lines))
 
 
 CALLBACKS = {
@@ -173,7 +184,7 @@ def model_of(program):
         "mse",
         metrics=["mae"] if program.model == "dense" else None,
         # XLA seeds TensorFlow's own generator anew in each training: two plain ones differ.
-        jit_compile=program.jit_compile and program.model != "noisy",
+        jit_compile=ON_JAX or (program.jit_compile and program.model != "noisy"),
         steps_per_execution=program.steps_per_execution,
     )
     return network
@@ -213,7 +224,7 @@ class Batches(keras.utils.PyDataset):
 
     def __getitem__(self, index):
         rows = slice(index * BATCH, (index + 1) * BATCH)
-        return self.x[rows], tf.nest.map_structure(lambda y: y[rows], self.y)
+        return self.x[rows], keras.tree.map_structure(lambda y: y[rows], self.y)
 
 
 def endless(x, y):
@@ -221,7 +232,7 @@ def endless(x, y):
     while True:
         for begin in range(0, len(x) - BATCH + 1, BATCH):
             rows = slice(begin, begin + BATCH)
-            yield x[rows], tf.nest.map_structure(lambda each, rows=rows: each[rows], y)
+            yield x[rows], keras.tree.map_structure(lambda each, rows=rows: each[rows], y)
 
 
 def trained(program, out: Path, log_dir: Path | None):

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from drawn_programs import PROGRAMS, Program, trained
+from drawn_programs import ON_JAX, PROGRAMS, Program, trained
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 DRAWS = int(os.environ.get("KERAS_PERF_DRAWS", "8"))
@@ -54,7 +54,8 @@ def test_no_program_trains_otherwise_when_it_is_observed(tmp_path_factory):
         tried.append("trials" in recommender.recommendation.evidence)
 
     unchanged()
-    assert any(tried)
+    # Other numbers of steps per execution are tried on TensorFlow.
+    assert any(tried) is not ON_JAX
 
 
 def program(model, *callbacks, **changed):
