@@ -109,14 +109,18 @@ class Situation:
         """CPU time, at most, of making a batch while a step computes on the same cores.
 
         What tf.data takes for a stage's work may be waiting: of it no more counts than the
-        process used beside one core's computing, and nothing where that was not sampled.
+        process used beside one core's computing, as far as that is no waiting for its core, and
+        nothing where that was not sampled.
         """
         model = self.model
         if model.on_gpu or not model.prefetched:
             return 0.0
         if self.making_ms:
             return self.making_ms
-        most_ms = max(0.0, model.cpu_ms - model.rest.get("compute", 0.0))
+        computing_ms = model.rest.get("compute", 0.0)
+        if model.on_its_core_ms is not None:
+            computing_ms = model.own_share * min(computing_ms, model.on_its_core_ms)
+        most_ms = max(0.0, model.cpu_ms - computing_ms)
         return min(most_ms, model.work_ms(model.stages) * (1 - model.waiting_share))
 
     @property

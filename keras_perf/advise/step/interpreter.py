@@ -5,6 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.step.making import made_in_threads, making_ms
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
+from keras_perf.records.metrics.host_metrics import CORE_WAIT
 from keras_perf.records.run.library import on_jax
 
 HELD_MS = 0.5
@@ -43,8 +44,9 @@ def interpreter_ms(summary: Summary) -> float:
         Milliseconds per step; 0 where that is not seen.
 
     What it cannot see: anything without `host/interpreter_wait_ms`, which
-    `GPUUtilizationSampler` samples; who holds it where callbacks take a large part of the step,
-    unless threads of Python that make batches are seen at work.
+    `GPUUtilizationSampler` samples; on one core, for which of the two threads wait: for the core,
+    it is taken, where Linux tells how long they waited for that; who holds it where callbacks take
+    a large part of the step, unless threads of Python that make batches are seen at work.
     """
     waits_ms = summary.sensors.get("host/interpreter_wait_ms", 0.0)
     host_ms = _sum(summary, "callbacks", "other_host")
@@ -52,6 +54,8 @@ def interpreter_ms(summary: Summary) -> float:
     if waits_ms * share_of_cores(summary) < HELD_MS or may_be_others:
         return 0.0
     if summary.facts.settings.run_eagerly or not _runs_beside_training(summary):
+        return 0.0
+    if summary.facts.machine.cores == 1 and CORE_WAIT in summary.sensors:
         return 0.0
     # Tracing is Python code too, and holds it for as long as it lasts.
     left_ms = summary.step_ms - host_ms - _sum(summary, "compile")

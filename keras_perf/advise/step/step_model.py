@@ -97,13 +97,13 @@ class StepModel(StepTime):
             least = self.cpu_ms - self.cores * self.rest_ms
             computing = self.rest.get("compute", 0.0)
             if self.alone_ms is not None:
-                computing = min(computing, self.alone_ms)
+                computing = min(computing, self.alone_ms) * self.own_share
             most = self.cpu_ms - computing
             saved = gone * max(0.0, least, min(saved / gone, most))
         left = 1.0
         inside = self.inside_ms
         if not self.on_gpu and self.prefetched and self.step_ms:
-            freed = min(1.0, saved / self.step_ms / self.cores)
+            freed = min(1.0, saved / self.own_share / self.step_ms / self.cores)
             quicker = min(1.0, self.per_share * freed)
             left = 1 - quicker * (3 + optimism) / 4
             if self.alone_ms is not None and inside:
@@ -116,7 +116,7 @@ class StepModel(StepTime):
                 left = max(left, 1 - (1 + optimism / 2) * quicker)
             if inside and not ((self.python or self.per_share > 1) and optimism > 0):
                 # No more can be gained than the work that goes, unless more went with it.
-                left = max(left, 1 - saved / inside)
+                left = max(left, 1 - saved / self.own_share / inside)
             if inside:
                 left = max(left, min(1.0, self.least_inside_ms / inside))
         rest = {p: ms * (left if p in INSIDE else 1.0) for p, ms in self.rest.items()}

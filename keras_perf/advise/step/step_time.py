@@ -116,6 +116,11 @@ class StepTime:
         return min((ms for ms in known if ms is not None), default=None)
 
     @property
+    def own_share(self) -> float:
+        """Of one core, what others leave; 1 where it is not known what computing takes of it."""
+        return 1.0 if self.on_its_core_ms is None else 1 - self.taken_share
+
+    @property
     def idle_share(self) -> float:
         """How much of the cores' time nobody uses (0 to 1)."""
         busy = self.cpu_ms / self.cores / self.step_ms if self.step_ms else 0.0

@@ -682,13 +682,56 @@ def test_on_one_core_computing_waits_while_the_pipeline_has_it():
     "unknown",
     [
         on_one_core(None),
-        on_one_core(**{"host/cpu_pct": 125.0}),
         on_one_core(**{THROTTLED: 50.0}),
         situation_of(replace(on_one_core().summary, facts=facts_of({"cpu_count": 2}))),
     ],
 )
-def test_where_others_may_have_had_it_or_there_are_more_that_is_not_known(unknown):
+def test_where_a_quota_is_used_up_or_there_are_more_cores_that_is_not_known(unknown):
     assert unknown.model.on_its_core_ms is None
+
+
+def test_on_half_of_a_core_all_takes_twice_as_long_and_as_much_is_gained():
+    alone = on_one_core()
+    # As many threads of the process want to run; another process has the core for half the time.
+    sensors = {"host/cpu_pct": 95.0, "host/process_core_wait_pct": 170.0 - 45.0}
+    shared = situation(
+        input_wait=2.0,
+        compute=26.0,
+        dispatch=4.0,
+        stages=[stage("Generator", 24.0), stage("Prefetch", 0.0)],
+        sensors=sensors,
+        process_cpu_pct=45.0,
+        context={"cpu_count": 1, "prefetch_fill": 0.2, "undisturbed_ms": 29.0},
+    )
+    assert shared.share_of_cores == pytest.approx(0.5)
+    assert shared.model.alone_ms == pytest.approx(2 * alone.model.alone_ms)
+    assert shared.work_beside_ms == pytest.approx(alone.work_beside_ms, rel=0.05)
+    first, second = (gains(each)["input-bound"] for each in (alone, shared))
+    assert second == pytest.approx(first, rel=0.1)
+    assert verdict_of(shared)[0] == "input-bound"
+
+
+def test_the_work_beside_is_what_computing_left_of_the_core():
+    found = on_one_core()
+    assert found.work_beside_ms == pytest.approx(14.4 - 15.0 * 90 / 170, abs=0.1)
+    assert "up to 6.46 ms a batch" in str(verdict_of(found)[1])
+
+
+@pytest.mark.parametrize(
+    ("cores", "waited_pct", "held"), [(1, 80.0, 0), (1, None, 12), (2, 80, 12)]
+)
+def test_on_one_core_threads_wait_for_it_and_not_for_the_interpreter(cores, waited_pct, held):
+    waited = {} if waited_pct is None else {"host/process_core_wait_pct": waited_pct}
+    found = situation(
+        input_wait=1.0,
+        compute=13.0,
+        dispatch=2.0,
+        stages=[stage("Generator", 12.0), stage("Prefetch", 0.0)],
+        sensors={"host/cpu_pct": 90.0 / cores, "host/interpreter_wait_ms": 3.0} | waited,
+        process_cpu_pct=90.0,
+        context={"cpu_count": cores, "prefetch_fill": 0.2, "undisturbed_ms": 14.5},
+    )
+    assert found.interpreter_ms == held
 
 
 def test_where_no_thread_waits_computing_is_what_was_measured():
