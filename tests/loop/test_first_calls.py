@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import watched_loops
+from programs import needs_gap_times
 
 import keras_perf as kp
 from keras_perf.records.run.ending import How
@@ -46,6 +47,7 @@ def trained(loop, log_dir, *, outside=False, **arguments):
     return kp.diagnose(log_dir)
 
 
+@needs_gap_times
 def test_batches_that_are_fetched_between_the_calls_are_told_with_the_remedy(tmp_path, said):
     found = trained(OfBatches(), tmp_path, outside=True)
     [line] = said()
@@ -58,6 +60,7 @@ def test_batches_that_are_fetched_between_the_calls_are_told_with_the_remedy(tmp
     assert any("is in other host work" in note for note in found.notes)
 
 
+@needs_gap_times
 @pytest.mark.parametrize("arguments", [{}, {"fetches_per_step": 0.25}])
 def test_of_those_fetched_within_nothing_is_said(arguments, tmp_path, said):
     found = trained(OfBatches(), tmp_path, **arguments)
@@ -79,6 +82,7 @@ def test_an_element_for_several_calls_is_not_taken_for_fetching_outside(tmp_path
     assert not kp.diagnose(tmp_path).summary.facts.settings.fetches_outside
 
 
+@needs_gap_times
 @pytest.mark.parametrize("arguments", [{}, {"fetches_per_step": 0.25}])
 def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path, said):
     """The times between two fetches are of four of them."""
@@ -98,6 +102,7 @@ def test_what_calls_that_share_a_batch_wait_for_is_not_known(arguments, tmp_path
     assert said() == []
 
 
+@needs_gap_times
 @pytest.mark.parametrize("outside", [True, False])
 def test_nor_is_it_where_calls_of_four_steps_do(outside, tmp_path):
     """Their warm-up is shorter than the calls that are looked at."""

@@ -364,6 +364,7 @@ def test_steps_whose_batches_were_fetched_before_count(known, inside, told, tmp_
     assert sum(e.steps for e in told) == 12
 
 
+@needs_gap_times
 def test_the_end_of_another_iterator_is_no_pass_of_the_one_that_was_given(tmp_path):
     loop, others = watched_loops.Loop(), iter(tf.data.Dataset.range(20))
     iterator = iter(watched_loops.dataset())

@@ -114,15 +114,11 @@ def counts_every_step(optimizer: Any) -> bool:
 def examples_per_step(model: keras.Model, steps: int) -> float | None:
     """From the loss metric, which counts examples since the epoch began, so many steps ago.
 
-    Only Keras's own train step is known to give it the number of examples as weight.
-
-    Raises:
-        ValueError: this Keras counts them wrong where several replicas train.
+    Only Keras's own train step is known to give it the number of examples as weight, and before
+    3.10 Keras counts those of several replicas wrong.
     """
-    if not steps or _trains_otherwise(model):
+    if not steps or _trains_otherwise(model) or not _counts_right(model):
         return None
-    if not _counts_right(model):
-        raise ValueError("with several replicas, Keras before 3.10 counts examples wrong")
     count = _counted_by_loss(model)
     return None if count is None else count / steps
 

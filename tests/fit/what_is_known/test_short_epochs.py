@@ -34,6 +34,7 @@ def diagnosed(log_dir, executions):
     return kp.diagnose(log_dir)
 
 
+@programs.needs_gap_times
 @pytest.mark.parametrize("executions", [2, 3, 4])
 def test_stages_are_known_where_an_epoch_has_a_second_execution(tmp_path, executions):
     found = diagnosed(tmp_path, executions)
