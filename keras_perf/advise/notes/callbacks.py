@@ -8,12 +8,15 @@ from keras_perf.advise.as_written import at
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.records.advice_ids import CALL_THE_MODEL
-from keras_perf.records.figures import in_ms, in_percent
+from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.inference import EvaluateCalls, PredictCalls
 
 NOTICED = 0.05
 """Of a training: shorter calls are left alone."""
+
+MANY_BATCHES, LARGE_BATCH = 10, 256
+"""A call of more batches, each of fewer examples, is told to compute more of them at a time."""
 
 
 def call_notes(run: Diagnosed) -> Iterator[str]:
@@ -39,12 +42,26 @@ def _calls(
         return
     times = f"{found.calls} times" if found.calls > 1 else "once"
     rarer = "Call it more rarely, or on" if found.calls > 1 else "Call it on"
+    larger = _in_larger_batches(found) if isinstance(found, PredictCalls) else ""
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
         f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
-        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes. {rarer} "
+        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes.{larger} {rarer} "
         f"fewer examples; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), "
         "with a directory of its own, splits it into waiting and computing."
+    )
+
+
+def _in_larger_batches(found: PredictCalls) -> str:
+    """A sentence, where a call computes many small batches of arrays."""
+    many = found.of_arrays and found.executions > MANY_BATCHES * found.timed > 0
+    rows = (found.examples or 0.0) / found.executions if many else 0.0
+    if not 0 < rows < LARGE_BATCH:
+        return ""
+    batches = round(found.executions / found.timed)
+    return (
+        f" It computes {figure(rows)} examples at a time, {batches:,} times in each call: "
+        f"predict(..., batch_size={LARGE_BATCH}) takes fewer, if memory suffices."
     )
 
 
@@ -63,7 +80,7 @@ def callback_notes(situation: Situation) -> Iterator[str]:
     epochs_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}
     between = situation.model.outside.get("epoch_callbacks", 0.0)
     in_epochs = between > situation.model.rest.get("callbacks", 0.0)
-    owner = _longest(epochs_s if in_epochs else steps_ms)
+    owner = longest(epochs_s if in_epochs else steps_ms)
     if not owner:
         return
     calls, unit = facts.hooks.get(owner), "epochs" if in_epochs else "calls"
@@ -77,6 +94,7 @@ def callback_notes(situation: Situation) -> Iterator[str]:
     )
 
 
-def _longest(owners: Mapping[str, float]) -> str:
+def longest(owners: Mapping[str, float]) -> str:
+    """The hook that took longest, but for the garbage collector; "" where there is none."""
     found = {name: spent for name, spent in owners.items() if name != COLLECTOR}
     return max(found, key=lambda name: found[name], default="")

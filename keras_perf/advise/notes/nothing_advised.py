@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
-from keras_perf.advise.notes.callbacks import call_notes, callback_notes
+from keras_perf.advise.notes.callbacks import call_notes, callback_notes, longest
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.told_of_trial import told_by
 from keras_perf.records.advice_ids import DISABLE_XLA, MODEL_AT_EPOCH_END, TUNE_GC
+from keras_perf.records.figures import in_percent
 from keras_perf.records.reasons.why_no_steps import WhyNoSteps
 
 PARTS = {
@@ -64,11 +65,29 @@ def _of_callbacks(situation: Situation) -> str:
             "could be done much less often in one of this length."
         )
     if bound_between_epochs(situation.model, max(gains(situation).values())):
+        if depended_on := _depended_on(situation):
+            return depended_on
         return (
             "no hook between epochs takes 5% of the training and could be left out in most of "
             "its epochs."
         )
     return "no hook takes 5% of a step and works more often than once an epoch."
+
+
+def _depended_on(situation: Situation) -> str:
+    """Why the longest hook between epochs is left as it is, where others go by what it does."""
+    between_s = situation.facts.outside.epoch_callbacks_s if situation.facts.outside else {}
+    owner = longest(between_s)
+    what = situation.facts.settings.steering_hooks.get(owner)
+    if what is None:
+        return ""
+    share = between_s[owner] / sum(between_s.values())
+    spent_ms = share * situation.model.outside.get("epoch_callbacks", 0.0)
+    of_training = in_percent(spent_ms / situation.model.training_ms)
+    return (
+        f"{owner} takes {of_training} of the training, but sets {what}, by which other callbacks "
+        "or later steps go. What remains is less work in it."
+    )
 
 
 def _of_compiling(situation: Situation) -> str:

@@ -85,6 +85,33 @@ def test_a_batch_hook_that_predicts_is_named_unless_advice_tells_it():
     assert not (told_of(calling(BATCH, "predicts", 2.0), ["call-the-model"]))
 
 
+@pytest.mark.parametrize(
+    ("executions", "examples", "of_arrays", "told"),
+    [
+        (
+            4000,
+            32_000,
+            True,
+            "It computes 8 examples at a time, 1,000 times in each call",
+        ),
+        (4000, 4000 * 256, True, ""),
+        (36, 36 * 8, True, ""),
+        (4000, 32_000, False, ""),
+        (4000, None, True, ""),
+    ],
+)
+def test_a_prediction_of_many_small_batches_is_told_to_take_larger_ones(
+    executions, examples, of_arrays, told
+):
+    calls = {"calls": 5, "spent_s": 8.0, "timed": 4, "timed_s": 6.4, "inside_s": 6.0}
+    calls |= {"executions": executions, "of_arrays": of_arrays}
+    calls |= {} if examples is None else {"examples": examples}
+    context = between_epochs(callbacks={EPOCH: 10.0}) | {"predicts": {EPOCH: calls}}
+    [said] = told_of(situation(compute=8.0, context=context), [])
+    assert ("examples at a time" in said) is bool(told)
+    assert told in said
+
+
 @pytest.mark.parametrize(("owner", "spent_s"), [(EPOCH, 0.9), ("Hook.on_train_begin", 8.0)])
 def test_nothing_is_said_of_calls_that_take_little_or_lie_elsewhere(owner, spent_s):
     assert not (told_of(calling(owner, "evaluates", spent_s), []))

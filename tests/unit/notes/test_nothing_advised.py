@@ -113,6 +113,13 @@ def test_steps_that_were_too_long_for_trials_and_are_not_in_the_split(step_ms, e
     assert ("a step takes 16 ms" in note) is (step_ms == 16.0)
 
 
+def test_a_hook_by_which_others_go_is_named_as_what_is_left_as_it_is():
+    hook = "Mine0.on_epoch_end"
+    said = told(compute=10.0, context=BETWEEN | {"steering_hooks": {hook: "logs"}})
+    assert said.startswith(f"Nothing is advised on callbacks: {hook} takes ")
+    assert "but sets logs, by which other callbacks or later steps go." in said
+
+
 def test_what_is_said_of_a_hook_s_evaluation_is_advice_without_a_predicted_gain():
     hook = "Mine0.on_epoch_end"
     called = {"evaluates": {hook: {"calls": 4, "spent_s": 2.0, "batches": 40}}}

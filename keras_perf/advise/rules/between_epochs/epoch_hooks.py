@@ -54,7 +54,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        title=f"Do the work of {name}.{hook} every {advised} epochs",
+        title=f"{_work(name, hook)} every {advised} epochs",
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
@@ -67,6 +67,13 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     )
 
 
+def _work(callback: str, hook: str) -> str:
+    """What is to be done more rarely."""
+    if callback == "TensorBoard":
+        return "Write TensorBoard's histograms"
+    return f"Do the work of {callback}.{hook}"
+
+
 def _besides(callback: str) -> str:
     """What is to be thought of before it works more rarely."""
     if callback == "ModelCheckpoint":
@@ -77,15 +84,16 @@ def _besides(callback: str) -> str:
 def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
     """Code of a callback that works every so many epochs, and now in one of `present`."""
     method = identifier(hook, "on_epoch_end")
+    if callback == "TensorBoard":
+        return (
+            f"keras.callbacks.TensorBoard(..., histogram_freq={epochs})  # or 0, for none\n"
+            "# curves keep all their points: histograms are what takes long in it"
+        )
     if callback in KERAS_OWN:
-        # TensorBoard writes histograms in the first epoch, and in every so many from there.
-        due, lost = f"(epoch + 1) % {epochs} == 0 or epoch + 1 == self.params['epochs']", ""
-        if callback == "TensorBoard":
-            due, lost = f"epoch % {epochs} == 0", "  # the logs of other epochs are not written"
         return (
             f"class Rarer{callback}(keras.callbacks.{callback}):\n"
             f"    def {method}(self, epoch, logs=None):\n"
-            f"        if {due}:{lost}\n"
+            f"        if (epoch + 1) % {epochs} == 0 or epoch + 1 == self.params['epochs']:\n"
             f"            super().{method}(epoch, logs)"
         )
     own = f", without its own condition for one of {present} epochs" if present > 1 else ""
