@@ -39,3 +39,24 @@ def test_of_waits_for_ends_of_iterators_it_is_told_that_they_are_not_keras_s(end
     found = " ".join(time_notes(diagnosed(summary(compute=10.0, context=context))))
     said = f"For {4 * ends_s:.1f} s of Keras's own work between epochs training waited for the end"
     assert (said in found) is told
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "tuned", "advised", "told"),
+    [
+        (400.0, True, (), True),
+        (40.0, True, (), False),
+        (400.0, False, (), False),
+        (400.0, True, ("one-iterator",), False),
+    ],
+)
+def test_epochs_of_which_some_waited_for_a_new_iterator_are_told(waited_ms, tuned, advised, told):
+    context = between_epochs(rest=1.0, steps=200)
+    context["event_totals"] = [
+        {"cause": "new-iterator", "owner": "", "count": 1, "total_ms": waited_ms}
+    ]
+    context["dataset"] = {"chains": [[{"kind": "batch"}]], "autotuned": tuned}
+    run = diagnosed(summary(compute=10.0, context=context), "compute-bound", advised)
+    found = " ".join(time_notes(run))
+    assert ("1 new iterator took 0.4 s in all, 18% of the training" in found) is told
+    assert ("options.autotune.enabled = False" in found) is told

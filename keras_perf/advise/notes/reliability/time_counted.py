@@ -8,13 +8,18 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.from_traces.traced_compiling import TracedCompiling
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
-from keras_perf.records.figures import in_ms, in_percent, in_s
+from keras_perf.records.advice_ids import ONE_ITERATOR
+from keras_perf.records.figures import counted, in_ms, in_percent, in_s
 from keras_perf.records.run.library import is_tuned, on_jax
 from keras_perf.records.run.run_facts import RunFacts
+from keras_perf.records.run.times.outlier import Cause
 
 MUCH = 0.2
 """Share of the training that Keras's own work between epochs is worth a sentence from."""
 
+
+NOTICED = 0.05
+"""Of new iterators that were not made alike, a smaller share is not worth one."""
 
 SHOWN = 0.005
 """A smaller share would read 0%."""
@@ -33,6 +38,8 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         if share["epoch_rest"] > MUCH and not in_loop:
             yield from _compiling_between(summary.facts)
             yield from _ends_between(summary)
+        if ONE_ITERATOR not in run.advised:
+            yield from _uneven_ends(summary)
     by_trace = summary.compiling
     if by_trace is not None and not by_trace.by_xla:
         yield f"TensorFlow traces a function again and again. {_as_traced(by_trace)}"
@@ -63,6 +70,23 @@ def _ends_between(summary: Summary) -> Iterator[str]:
             f"For {in_s(ends_s)} of Keras's own work between epochs training waited for the end of "
             "an epoch's iterator, which comes when the thread that tunes tf.data's pipeline wakes."
         )
+
+
+def _uneven_ends(summary: Summary) -> Iterator[str]:
+    """What some epochs waited for, and others did not, where tf.data's tuning may be the reason."""
+    facts = summary.facts
+    times, waited_ms = facts.outliers.of(Cause.ITERATOR)
+    training = training_ms(summary) * facts.length.steps
+    if not is_tuned(facts, facts.input) or waited_ms < NOTICED * training:
+        return
+    yield (
+        f"{counted(times, 'new iterator')} took {in_s(waited_ms / 1e3)} in all, "
+        f"{in_percent(waited_ms / training)} of the training, as a rule for the end of the one "
+        "before: that comes when the thread that tunes tf.data's pipeline wakes, after up to as "
+        "long as the iterator has lived, so that any epoch may wait or none. "
+        "dataset.repeat() with steps_per_epoch makes one iterator for all; with "
+        "options.autotune.enabled = False no end is waited for, but the input wait is unknown."
+    )
 
 
 def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[str]:

@@ -7,6 +7,7 @@ from keras_perf.advise.gains.less_of_parts import less_of
 from keras_perf.advise.recommendation import Recommendation, predicted
 from keras_perf.advise.rules.between_epochs.own_work_of_keras import (
     AGAIN,
+    OR_UNTUNED,
     ends_ms,
     iterators_ms,
     less_rest,
@@ -17,6 +18,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.advice_ids import ONE_ITERATOR
 from keras_perf.records.figures import counted, in_ms, in_percent, in_s
+from keras_perf.records.run.library import is_tuned
 from keras_perf.records.run.run_facts import RunFacts
 
 WORTH = 0.05
@@ -48,7 +50,8 @@ def one_iterator(situation: Situation) -> Recommendation | None:
     model, facts = situation.model, situation.facts
     iterator_ms, steps = iterators_ms(situation), facts.length.epoch_steps
     share = iterator_ms / model.training_ms
-    if not steps or share < WORTH:
+    known = facts.outside
+    if not steps or share < WORTH or known is None:
         return None
 
     ends = ends_ms(situation) > iterator_ms / 2
@@ -69,11 +72,14 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         title="Make one iterator for all epochs",
         reason=(
             f"Each epoch of {counted(steps, 'step')} begins with the making of a new iterator, "
-            f"which takes {in_ms(iterator_ms * steps)}, {in_percent(share)} of the training"
-            f"{of_the_last}. Keras keeps the iterator of data without an end"
+            f"which takes {in_ms(1e3 * (known.usual_iterator_s or 0.0))}, {in_percent(share)} of "
+            f"the training{of_the_last}. Keras keeps the iterator of data without an end"
             f"{'.' + longer if longer else ', and epochs stay as they are.'}"
         ),
-        action=f"{of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})",
+        action=(
+            f"{of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})"
+            f"{OR_UNTUNED if is_tuned(facts, facts.input) else ''}"
+        ),
         evidence={"iterator_ms": iterator_ms, "share": share},
         of="whole",
     )

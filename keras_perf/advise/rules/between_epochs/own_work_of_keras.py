@@ -10,6 +10,14 @@ from keras_perf.records.run.run_facts import RunFacts
 
 AGAIN = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n"
 
+OR_UNTUNED = (
+    "\n# or, in place of repeat(), without tuning, after which no end is waited for (nor does\n"
+    "# keras_perf know the input wait; AUTOTUNE is a call for each core then, 16 at most):\n"
+    "options = tf.data.Options()\n"
+    "options.autotune.enabled = False\n"
+    "dataset = dataset.with_options(options)"
+)
+
 
 def usual_ms(situation: Situation) -> float:
     """For each step, what of the rest comes back in each epoch; 0 where most of it does not.
@@ -26,9 +34,9 @@ def usual_ms(situation: Situation) -> float:
 
 def iterators_ms(situation: Situation) -> float:
     """For each step, what new iterators take, where one for all epochs can be made."""
-    facts, rest_ms = situation.facts, usual_ms(situation)
-    known = facts.outside
-    if known is None or not rest_ms or not known.usual_iterator_s or not facts.steps_before_gaps:
+    facts, rest_ms = situation.facts, situation.model.outside.get("epoch_rest", 0.0)
+    known, steps = facts.outside, facts.steps_before_gaps
+    if known is None or not usual_ms(situation) or not known.usual_iterator_s or not steps:
         return 0.0
     # On JAX Keras makes batches of arrays without tf.data.
     of_arrays = facts.input.input_kind == "arrays" and not on_jax(facts)
@@ -37,7 +45,7 @@ def iterators_ms(situation: Situation) -> float:
         return 0.0
     # After the last epoch there is no other one to make.
     spent_ms = 1e3 * known.usual_iterator_s * (known.epoch_gaps - 1)
-    return min(rest_ms, spent_ms / facts.steps_before_gaps)
+    return min(rest_ms, spent_ms / steps)
 
 
 def ends_ms(situation: Situation) -> float:

@@ -171,7 +171,7 @@ def test_one_iterator_says_where_most_is_for_the_end_of_the_last_one():
     told = {"epoch_gaps": 5, "usual_iterator_s": 1.0}
     advice = one_iterator(waiting(0.0, outside=told | {"usual_iterator_end_s": 0.75}))
     assert (
-        "takes 800 ms, 18% of the training: most of it for the end of the last one, while the "
+        "takes 1,000 ms, 18% of the training: most of it for the end of the last one, while the "
         "thread that tunes tf.data's pipeline sleeps, for up to as long as the iterator has lived, "
         "and a minute at most. One such wait stays, before fit returns: up to 18 s. Keras keeps"
     ) in advice.reason
