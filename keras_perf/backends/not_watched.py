@@ -1,8 +1,6 @@
-"""What stands where a backend's trials and predictions are not watched."""
+"""What stands where a backend's trials are not watched."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from keras_perf.observation.trials import TrialsInFit
 
@@ -17,18 +15,3 @@ class NoTrials(TrialsInFit):
     def reason_not_to_try(self) -> str:
         """Always the same."""
         return self._why
-
-
-class NoCallsInHooks:
-    """They run as they are."""
-
-    def predicts(self) -> dict[str, Any]:
-        """None is known."""
-        return {}
-
-    def evaluates(self) -> dict[str, Any]:
-        """None is known."""
-        return {}
-
-    def restore(self) -> None:
-        """Nothing is held."""

@@ -22,7 +22,7 @@ from keras_perf.backends.jax_hooks import StateReads, keras_waits, late_hooks, w
 from keras_perf.backends.jax_input import JaxInput
 from keras_perf.backends.jax_steps import StandIn, compiles_executions
 from keras_perf.backends.jax_work import JaxWork
-from keras_perf.backends.not_watched import NoCallsInHooks, NoTrials
+from keras_perf.backends.not_watched import NoTrials
 from keras_perf.capture import jax_door
 from keras_perf.observation.backend import TrainFunction
 from keras_perf.observation.facts.model_facts import keras_settings, model_facts
@@ -30,6 +30,7 @@ from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
 from keras_perf.observation.of_calls.calling_hook import calling_hook
 from keras_perf.observation.of_calls.calling_list import calling_list
+from keras_perf.observation.of_calls.calls_in_hooks import CallsInHooks
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observers.asking import Questions
@@ -190,10 +191,10 @@ class OnJax:
         model: keras.Model,
         clock: Callable[[], int],
         raised: Callable[[BaseException], None],
-    ) -> NoCallsInHooks:
-        """They count as their callbacks' time; what a validation raises is told where it is."""
+    ) -> CallsInHooks:
+        """All of them; what a validation raises is told where it is."""
         self._raised = raised
-        return NoCallsInHooks()
+        return CallsInHooks(model, clock, lambda error: None)
 
     def release(self) -> None:
         """Lets go of the batches' iterator, and hears of no more compiling."""

@@ -25,8 +25,8 @@ from keras_perf.observation.facts.step_work import WorkQuestion
 from keras_perf.observation.facts.tracing_time import trace_counter, traced_s
 from keras_perf.observation.input_model import InputModel
 from keras_perf.observation.of_calls.call_log import CallLog
-from keras_perf.observation.of_calls.calls_in_hooks import CallsInHooks
 from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
+from keras_perf.observation.of_calls.tensorflow_calls_in_hooks import TensorFlowCallsInHooks
 from keras_perf.observation.of_calls.validations import Validations
 from keras_perf.observation.of_calls.watch_call import watch_call
 from keras_perf.observation.of_fit.trials_of_fit import TrialsOfFit
@@ -148,9 +148,9 @@ class OnTensorFlow:
         model: keras.Model,
         clock: Callable[[], int],
         raised: Callable[[BaseException], None],
-    ) -> CallsInHooks:
+    ) -> TensorFlowCallsInHooks:
         """All of them."""
-        return CallsInHooks(model, clock, raised)
+        return TensorFlowCallsInHooks(model, clock, raised)
 
     def release(self) -> None:
         """Gives back what is timed."""

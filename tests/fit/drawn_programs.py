@@ -99,7 +99,16 @@ class Notes(keras.callbacks.Callback):
         self.path.write_text("\n".join(sorted(self.lines) if ON_JAX else self.lines))
 
 
+class Predicts(keras.callbacks.Callback):
+    """Calls the model between epochs, which observing watches."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        x, _ = programs.arrays(5, BATCH)
+        logs["predicted"] = float(np.mean(keras.tree.flatten(self.model.predict(x, 4, 0))[0]))
+
+
 CALLBACKS = {
+    "predicts": lambda out: Predicts(),
     "changes Python": lambda out: ChangesPython(),
     "schedule": lambda out: keras.callbacks.LearningRateScheduler(lambda e, rate: rate * 0.7),
     "plateau": lambda out: keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1.0),

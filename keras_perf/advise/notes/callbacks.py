@@ -54,11 +54,12 @@ def _calls(
 
 def _in_larger_batches(found: PredictCalls) -> str:
     """A sentence, where a call computes many small batches of arrays."""
-    many = found.of_arrays and found.executions > MANY_BATCHES * found.timed > 0
+    counted = found.timed or found.calls
+    many = found.of_arrays and found.executions > MANY_BATCHES * counted
     rows = (found.examples or 0.0) / found.executions if many else 0.0
     if not 0 < rows < LARGE_BATCH:
         return ""
-    batches = round(found.executions / found.timed)
+    batches = round(found.executions / counted)
     return (
         f" It computes {figure(rows)} examples at a time, {batches:,} times in each call: "
         f"predict(..., batch_size={LARGE_BATCH}) takes fewer, if memory suffices."

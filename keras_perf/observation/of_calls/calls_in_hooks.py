@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import Any, TypeVar
 
 import keras
-import tensorflow as tf
 
 from keras_perf.observation.facts.input.given_input import kind_of_input
 from keras_perf.observation.failure_line import warn_of
 from keras_perf.observation.of_calls.calling_hook import calling_hook
-from keras_perf.observation.of_calls.rows import rows_of
 from keras_perf.records.run.inference import EVALUATE, PREDICT, EvaluateCalls, PredictCalls
 
 _Calls = TypeVar("_Calls", PredictCalls, EvaluateCalls)
 
-WAITED_FOR = 2
-"""Batches of a `predict` whose end is waited for on a GPU: tiny calls have no more."""
-
-
-class _Inside:
-    """Stands in for the predict function during one `predict`, and times it."""
-
-    def __init__(self, function: Callable[[Any], Any], clock: Callable[[], int]) -> None:
-        self.function, self._now = function, clock
-        self.spent_ns = self.executions = 0
-        self.known = True
-        self.rows: float | None = 0.0
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        begin = self._now()
-        outputs = self.function(*arguments, **named)
-        if self.executions < WAITED_FOR:
-            self.known = self.known and _is_done()
-        self.spent_ns += self._now() - begin
-        self.executions += 1
-        self.rows = rows_of(arguments[0] if len(arguments) == 1 else None, self.rows)
-        return outputs
+BATCH_SIZE = 32
+"""Of `predict`, where it is given arrays and none."""
 
 
 class _InPlaceOf:
@@ -61,6 +40,7 @@ class CallsInHooks:
     """Stands in for the public `predict` and `evaluate`, on this model and until `restore`.
 
     A callback's calls reach no hook of ours, and Keras keeps no list of those who would be told.
+    Their batches are counted by what they were given.
     Of `fit` itself only validations pass through here, once each.
 
     Arguments:
@@ -103,17 +83,12 @@ class CallsInHooks:
                 del vars(self._model)[name]
 
     def _timed(self, *arguments: Any, **named: Any) -> Any:
-        held, inside, begin = vars(self._model), None, self._now()
-        function = held.get("predict_function")
-        if function is not None and not isinstance(function, _Inside):
-            inside = held["predict_function"] = _Inside(function, self._now)
+        begin = self._now()
         try:
             return self._predict(*arguments, **named)
         finally:
-            if inside is not None and held.get("predict_function") is inside:
-                held["predict_function"] = function
-            spent_s, given = (self._now() - begin) / 1e9, (*arguments, named.get("x"))[0]
-            self._add(self._predicts, lambda: _as_timed(spent_s, inside, given))
+            spent_s = (self._now() - begin) / 1e9
+            self._add(self._predicts, lambda: _as_asked(spent_s, arguments, named))
 
     def _evaluated(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()
@@ -138,20 +113,16 @@ class CallsInHooks:
             self.restore()
 
 
-def _as_timed(spent_s: float, inside: _Inside | None, given: Any) -> PredictCalls:
-    of_arrays = kind_of_input(given) == "arrays"
-    if inside is None or not inside.known:
-        return PredictCalls(1, spent_s, 0, examples=0.0, of_arrays=of_arrays)
-    inside_s, done = inside.spent_ns / 1e9, inside.executions
-    return PredictCalls(1, spent_s, done, 1, spent_s, inside_s, inside.rows, of_arrays)
+def of_arrays(arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """It predicts arrays, or tensors, and no dataset."""
+    return kind_of_input((*arguments, named.get("x"))[0]) == "arrays"
 
 
-def _is_done() -> bool:
-    """The devices have computed; a GPU does on after the function has returned."""
-    if not tf.config.list_logical_devices("GPU"):
-        return True
-    try:
-        tf.test.experimental.sync_devices()
-    except Exception:  # noqa: BLE001  another version: then the call counts as not timed
-        return False
-    return True
+def _as_asked(spent_s: float, arguments: Sequence[Any], named: Mapping[str, Any]) -> PredictCalls:
+    """By what it was given: how many batches were computed nobody tells."""
+    if not of_arrays(arguments, named):
+        return PredictCalls(1, spent_s, 0, of_arrays=False)
+    given = {**dict(zip(("x", "batch_size"), arguments, strict=False)), **named}
+    rows = len(keras.tree.flatten(given["x"])[0])
+    batches = ceil(rows / (given.get("batch_size") or BATCH_SIZE))
+    return PredictCalls(1, spent_s, batches, examples=float(rows))

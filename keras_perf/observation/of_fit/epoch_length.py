@@ -60,7 +60,7 @@ class ExamplesPerStep:
         evaluates: calls of `evaluate` in each hook so far.
         told: by the input, where the user's own train step gives the loss metric nothing to count.
 
-    What it cannot see: `test_on_batch`, `reset_metrics`, and on JAX `evaluate`, in a hook.
+    What it cannot see: `test_on_batch` and `reset_metrics` in a hook.
     """
 
     def __init__(

@@ -1,12 +1,15 @@
 """Calls watched by a scripted clock: each part to the nanosecond."""
 
+import time
+
 import numpy as np
+import programs
 import pytest
 
-from keras_perf.observation.of_calls import calls_in_hooks
+from keras_perf.observation.of_calls import calls_in_hooks, tensorflow_calls_in_hooks
 from keras_perf.observation.of_calls.asked_of_call import AskedOfCall
-from keras_perf.observation.of_calls.calls_in_hooks import CallsInHooks
 from keras_perf.observation.of_calls.tensorflow_call import TensorFlowCall
+from keras_perf.observation.of_calls.tensorflow_calls_in_hooks import TensorFlowCallsInHooks
 
 MS = 1_000_000
 
@@ -115,7 +118,7 @@ def called(monkeypatch):
 def test_predictions_of_a_hook_are_added_up_but_for_the_first_that_traces(clock):
     model, x = Model(clock), np.zeros((5, 2))
     model.predict_function = None
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     for _ in range(3):
         model.predict(x, batches=2)
     [(owner, found)] = watch.predicts().items()
@@ -129,6 +132,27 @@ def test_predictions_of_a_hook_are_added_up_but_for_the_first_that_traces(clock)
 
 
 @pytest.mark.usefixtures("called")
+@pytest.mark.parametrize(
+    ("arguments", "named", "batches"),
+    [((), {}, 3), ((8,), {}, 10), ((), {"batch_size": 8}, 10), ((None,), {"verbose": 0}, 3)],
+)
+def test_where_no_function_tells_batches_are_those_that_were_asked_for(
+    arguments, named, batches, monkeypatch
+):
+    model = programs.model()
+    monkeypatch.setattr(type(model), "predict", lambda self, x, *_, **__: None)
+    watch = calls_in_hooks.CallsInHooks(model, time.perf_counter_ns, lambda error: None)
+    model.predict(np.zeros((80, 8)), *arguments, **named)
+    [found] = watch.predicts().values()
+    assert (found.calls, found.executions, found.examples) == (1, batches, 80)
+    assert (found.timed, found.of_arrays) == (0, True)
+    model.predict(programs.dataset())
+    [found] = watch.predicts().values()
+    assert (found.calls, found.executions, found.of_arrays) == (2, batches, False)
+    watch.restore()
+
+
+@pytest.mark.usefixtures("called")
 @pytest.mark.parametrize("known", [True, False])
 def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
     def waits():
@@ -136,11 +160,11 @@ def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
         if not known:
             raise AttributeError("no such name")
 
-    tf = calls_in_hooks.tf
+    tf = tensorflow_calls_in_hooks.tf
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind])
     monkeypatch.setattr(tf.test.experimental, "sync_devices", waits)
     model = Model(clock)
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     model.predict(np.zeros((5, 2)))
     [found] = watch.predicts().values()
     assert found.inside_ms == (pytest.approx(23) if known else None)
@@ -149,7 +173,7 @@ def test_a_gpu_is_waited_for_where_it_can_be(known, clock, monkeypatch):
 @pytest.mark.usefixtures("called")
 def test_a_prediction_that_raises_is_counted_and_raises(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     theirs = model.predict_function
     with pytest.raises(TypeError):
         model.predict(np.zeros((5, 2)), batches="many")
@@ -159,7 +183,7 @@ def test_a_prediction_that_raises_is_counted_and_raises(clock):
 
 def test_a_prediction_that_no_hook_makes_is_nobody_s(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     model.predict(np.zeros((5, 2)))
     assert watch.predicts() == {}
 
@@ -167,7 +191,7 @@ def test_a_prediction_that_no_hook_makes_is_nobody_s(clock):
 @pytest.mark.usefixtures("called")
 def test_evaluations_of_a_hook_are_added_up(clock):
     model = Model(clock)
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     for _ in range(3):
         model.evaluate(np.zeros((5, 2)))
     [(owner, found)] = watch.evaluates().items()
@@ -180,7 +204,7 @@ def test_evaluations_of_a_hook_are_added_up(clock):
 def test_a_predict_of_one_s_own_on_the_instance_is_left_alone(clock):
     model = Model(clock)
     model.predict = own = lambda x: x
-    watch = CallsInHooks(model, clock, lambda error: None)
+    watch = TensorFlowCallsInHooks(model, clock, lambda error: None)
     assert model.predict is own
     watch.restore()
     assert model.predict is own
