@@ -116,7 +116,7 @@ def _buckets(stage: Stage, lengths: tuple[int, ...]) -> Stage:
 
 
 def _one_iterator(program: Program, advice: Any) -> Program:
-    steps = int(advice.action.rpartition("steps_per_epoch=")[2].strip(")"))
+    steps = int(advice.action.partition("steps_per_epoch=")[2].partition(")")[0])
     stages = (*program.stages, Stage("repeat"), Stage("prefetch", tf.data.AUTOTUNE))
     return replace(program, stages=stages, fit={**program.fit, "steps_per_epoch": steps})
 

@@ -118,10 +118,11 @@ class Situation:
         if self.making_ms:
             return self.making_ms
         computing_ms = model.rest.get("compute", 0.0)
-        if model.on_its_core_ms is not None:
-            computing_ms = model.own_share * min(computing_ms, model.on_its_core_ms)
+        if model.on_its_core_ms is not None and model.alone_ms is not None:
+            computing_ms = model.own_share * min(computing_ms, model.alone_ms)
         most_ms = max(0.0, model.cpu_ms - computing_ms)
-        return min(most_ms, model.work_ms(model.stages) * (1 - model.waiting_share))
+        work_ms = model.own_share * model.work_ms(model.stages)
+        return min(most_ms, work_ms * (1 - model.waiting_share))
 
     @property
     def idle_ms(self) -> float:

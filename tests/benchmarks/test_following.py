@@ -18,6 +18,7 @@ from following.training_changes import TRAINING_CHANGES
 
 from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import RULES
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import OR_UNTUNED
 from keras_perf.advise.rules.only_tried import ONLY_TRIED
 
 BY_ID = {program.name: program for program in (*OF_INPUT, *OF_SOURCES, *OF_TRAINING)}
@@ -214,7 +215,7 @@ def test_validation_is_rarer_shorter_or_faster():
 
 def test_one_iterator_is_made_and_then_epochs_are_longer_and_fewer():
     before = program(Stage("batch", 4), fit={"epochs": 60})
-    action = "dataset = dataset.repeat()\nmodel.fit(dataset, ..., steps_per_epoch=3)"
+    action = f"dataset = dataset.repeat()\nmodel.fit(dataset, ..., steps_per_epoch=3){OR_UNTUNED}"
     one = followed(before, advice("one-iterator", action), [])
     assert kinds(one) == ["batch", "repeat", "prefetch"]
     assert one.fit == {"epochs": 60, "steps_per_epoch": 3}

@@ -22,15 +22,32 @@ ON_JAX = keras.config.backend() == "jax"
 
 
 class Annealed(keras.Model):
-    """Its loss reads what Python holds when it is traced: a weight, a counter, a layer."""
+    """Its train step reads what Python holds when it is traced: a weight, a counter, a layer.
+
+    On JAX its loss does, as a train step is written otherwise there.
+    """
 
     def __init__(self, *arguments, **named):
         super().__init__(*arguments, **named)
         self.weight, self.counter = 1.0, 0
 
-    def compute_loss(self, *arguments, **named):
-        self.counter += 1
-        return super().compute_loss(*arguments, **named) * (self.weight + 0.1 * self.counter)
+    if ON_JAX:
+
+        def compute_loss(self, *arguments, **named):
+            self.counter += 1
+            return super().compute_loss(*arguments, **named) * (self.weight + 0.1 * self.counter)
+
+    else:
+
+        def train_step(self, data):
+            self.counter += 1
+            x, y = data
+            with tf.GradientTape() as tape:
+                predicted = self(x, training=True)
+                loss = self.compute_loss(x, y, predicted) * (self.weight + 0.1 * self.counter)
+            variables = self.trainable_variables
+            self.optimizer.apply(tape.gradient(loss, variables), variables)
+            return self.compute_metrics(x, y, predicted)
 
 
 class Noisy(keras.Model):
@@ -43,14 +60,19 @@ class Noisy(keras.Model):
         super().__init__(*arguments, **named)
         self.noise = keras.random.SeedGenerator(7)
 
-    def call(self, inputs, training=None, mask=None):
-        noise = 0.1 * self._drawn(keras.ops.shape(inputs)) if training else 0.0
-        return super().call(inputs + noise, training=training, mask=mask)
+    if ON_JAX:
 
-    def _drawn(self, shape):
-        if ON_JAX:
-            return keras.random.normal(shape, seed=self.noise)
-        return tf.random.normal(shape, seed=7)
+        def call(self, inputs, training=None, mask=None):
+            if training:
+                shape = keras.ops.shape(inputs)
+                inputs = inputs + 0.1 * keras.random.normal(shape, seed=self.noise)
+            return super().call(inputs, training=training, mask=mask)
+
+    else:
+
+        def train_step(self, data):
+            x, y = data
+            return super().train_step((x + 0.1 * tf.random.normal(tf.shape(x), seed=7), y))
 
 
 class ChangesPython(keras.callbacks.Callback):

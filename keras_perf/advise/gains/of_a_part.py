@@ -66,7 +66,7 @@ def _gain_without_input(situation: Situation) -> float:
 
     waiting = gain(model)
     of_arrays = situation.facts.input.input_kind == "arrays"
-    if not model.cpu_ms or model.undisturbed_ms is None or of_arrays:
+    if not model.cpu_ms or model.alone_ms is None or of_arrays:
         return waiting
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
     alike = situation.share_of_cores if model.on_its_core_ms is None else 1.0

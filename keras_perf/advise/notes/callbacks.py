@@ -11,6 +11,8 @@ from keras_perf.records.advice_ids import CALL_THE_MODEL
 from keras_perf.records.figures import figure, in_ms, in_percent
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.inference import EvaluateCalls, PredictCalls
+from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05
 """Of a training: shorter calls are left alone."""
@@ -41,14 +43,26 @@ def _calls(
     if not hook_ms or spent_ms < NOTICED * model.training_ms:
         return
     times = f"{found.calls} times" if found.calls > 1 else "once"
-    rarer = "Call it more rarely, or on" if found.calls > 1 else "Call it on"
-    larger = _in_larger_batches(found) if isinstance(found, PredictCalls) else ""
+    depended_on = owner in facts.settings.steering_hooks
+    rarer = "Call it more rarely, or on" if found.calls > 1 and not depended_on else "Call it on"
+    one_by_one, larger = facts.settings.steps_per_execution == 1, ""
+    if isinstance(found, PredictCalls) and one_by_one:
+        larger = _in_larger_batches(found)
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
         f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
         f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes.{larger} {rarer} "
-        f"fewer examples; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), "
-        "with a directory of its own, splits it into waiting and computing."
+        f"fewer examples{_or_split(facts, name)}."
+    )
+
+
+def _or_split(facts: RunFacts, name: str) -> str:
+    """What tells more of such a call, where anything does."""
+    if name == "predict" and on_jax(facts):
+        return ""
+    return (
+        f"; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "
+        "its own, splits it into waiting and computing"
     )
 
 

@@ -88,7 +88,7 @@ class StepModel(StepTime):
         to all of it is.
         """
         stages = {name: ms * factors.get(name, 1.0) for name, ms in self.stages.items()}
-        saved = self.work_ms(self.stages) - self.work_ms(stages)
+        saved = self.own_share * (self.work_ms(self.stages) - self.work_ms(stages))
         gone = 1 - sum(stages.values()) / self.produce_ms if self.produce_ms else 0.0
         if gone and self.cpu_ms:
             # What the rest cannot have used was the pipeline's, counted by tf.data or not; what

@@ -34,7 +34,7 @@ class StepTime:
         once_between_ms: of the rest between epochs, what few of them had.
         undisturbed_ms: compute, with dispatch, of the quickest steps; None where not known.
         on_its_core_ms: of compute, with dispatch, what was no waiting for the one core that there
-            is, while the pipeline had it; None where that is not known.
+            is, while the pipeline had it, with what others take of it; None where not known.
         pool: threads that run the functions of parallel maps.
         waiting_share: how much of the time of maps no thread computes for them (0 to 1), at
             least, on a machine without a limit on CPU time; 0 where that is not known.
@@ -111,8 +111,12 @@ class StepTime:
 
     @property
     def alone_ms(self) -> float | None:
-        """Compute, with dispatch, as far as the pipeline did not disturb it; None: not known."""
-        known = self.undisturbed_ms, self.on_its_core_ms
+        """Compute, with dispatch, as far as the pipeline did not disturb it; None: not known.
+
+        The quickest steps had their core whole, which others leave them a share of.
+        """
+        undisturbed = None if self.undisturbed_ms is None else self.undisturbed_ms / self.own_share
+        known = undisturbed, self.on_its_core_ms
         return min((ms for ms in known if ms is not None), default=None)
 
     @property

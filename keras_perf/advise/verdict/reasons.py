@@ -169,14 +169,14 @@ def worth_its_cores(situation: Situation) -> bool:
     """Making batches takes so much of all cores that computing may gain from its end."""
     if gain_on_a_ready_batch(situation) is not None:
         return False
-    step_ms = situation.summary.step_ms
-    return step_ms >= WORTHWHILE * (step_ms - situation.work_beside_ms / situation.model.cores)
+    step_ms, cores = situation.summary.step_ms, situation.model.own_share * situation.model.cores
+    return step_ms >= WORTHWHILE * (step_ms - situation.work_beside_ms / cores)
 
 
 def _making(situation: Situation) -> str:
     if situation.making_ms:
         return f"making batches, {in_ms(situation.making_ms)} of CPU time each"
-    return f"the pipeline's work, up to {in_ms(situation.work_beside_ms)} a batch"
+    return f"the pipeline's work, up to {in_ms(situation.work_beside_ms)} of CPU time a batch"
 
 
 def nothing_else(situation: Situation) -> str:

@@ -13,6 +13,7 @@ from keras_perf.observation.facts.ending_facts import ended_by
 from keras_perf.observation.of_calls.call_hooks import CallHooks
 from keras_perf.observation.of_fit.found_hooks import (
     Hooks,
+    histogram_freq,
     hook_sources,
     leaves,
     overridden,
@@ -87,6 +88,7 @@ class CallbackTiming(keras.callbacks.Callback):
             "once_an_epoch": lambda: set_to_epochs(self.batch_hooks),
             "steering_hooks": lambda: steering(self._leaves),
             "hook_sources": lambda: hook_sources(self._leaves),
+            "histogram_freq": lambda: histogram_freq(self._leaves),
         }
 
     def restore(self) -> None:

@@ -71,6 +71,12 @@ def steering(callbacks: list[keras.callbacks.Callback]) -> dict[str, str]:
     return found
 
 
+def histogram_freq(callbacks: list[keras.callbacks.Callback]) -> int:
+    """In one of so many epochs a TensorBoard callback writes histograms; 0 in none."""
+    boards = (each for each in callbacks if isinstance(each, keras.callbacks.TensorBoard))
+    return max((each.histogram_freq or 0 for each in boards), default=0)
+
+
 def once_an_epoch(callback: keras.callbacks.Callback) -> bool:
     """It is set to do then what it could do in batches."""
     found = [getattr(callback, name, None) for name in ("save_freq", "update_freq")]

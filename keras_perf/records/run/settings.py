@@ -54,6 +54,7 @@ class Settings:
     `batches_per_update` are those whose gradients it gathers (`gradient_accumulation_steps`).
     `frozen_in_front` counts the parameters of layers that stand before all that is trained and all
     that draws random numbers.
+    `histogram_freq` is a TensorBoard callback's, 0 where it writes none.
     `validation_steps` are those that `fit` was told. `worker` is this one's number among `workers`.
     `collector_threshold` is how many new objects Python's garbage collector waits for; 0 where it
     is off.
@@ -80,6 +81,7 @@ class Settings:
     function_replacements: int = fact(count(), 0)
     function_traces: int | None = fact(count())
     batch_hooks: tuple[str, ...] = fact(each(text), ())
+    histogram_freq: int = fact(count(), 0)
     once_an_epoch: tuple[str, ...] = fact(each(text), ())
     steering_hooks: Mapping[str, str] = fact(named(text), {})
     collector_threshold: int | None = fact(count())

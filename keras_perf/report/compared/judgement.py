@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from keras_perf.analyse.change import FEWEST
-from keras_perf.analyse.cpu_share import LEAST_SHARE, NOTICED, share_of_cores, used_by_strangers
+from keras_perf.analyse.cpu_share import LEAST_SHARE, NOTICED, used_by_others, used_by_strangers
 from keras_perf.records.figures import figure, in_percent
 from keras_perf.report.compared.comparison import Comparison
 
@@ -50,8 +50,8 @@ def _load_that_explains(comparison: Comparison, tolerance: float) -> str:
     """
     before, after = comparison.before.summary, comparison.after.summary
     used = used_by_strangers(before), used_by_strangers(after)
-    explained = share_of_cores(before) / share_of_cores(after)
-    all_of_it = used[1] >= 1 - LEAST_SHARE
+    explained = (1 - used[0]) / (1 - used[1])
+    all_of_it = used_by_others(after) >= 1 - LEAST_SHARE
     slower = comparison.change.low > explained * (1 + tolerance) and not all_of_it
     no_more_than_before = used[1] - used[0] <= NOTICED and not all_of_it
     if no_more_than_before or slower:

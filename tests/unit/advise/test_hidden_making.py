@@ -191,7 +191,7 @@ def test_what_helps_python_code_is_said_of_such_only(kind, told):
 def test_the_work_of_a_pipeline_that_keeps_up_is_told_too():
     stages = [stage("ParallelMap", 4.0, parallelism=1), stage("Prefetch", 0.0)]
     known = {"prefetch_fill": 0.9, "input_kind": "tf.data"}
-    said = f"but for the pipeline's work, up to 4 ms a batch, {MAY_NEED}"
+    said = f"but for the pipeline's work, up to 4 ms of CPU time a batch, {MAY_NEED}"
     assert said in str(verdict_of(making(known, stages=stages, dispatch=0.1))[1])
     # Without CPU time nobody knows whether it waits.
     unsampled = making(known, stages=stages, dispatch=0.1, process_cpu_pct=0.0)

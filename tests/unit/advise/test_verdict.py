@@ -711,10 +711,27 @@ def test_on_half_of_a_core_all_takes_twice_as_long_and_as_much_is_gained():
     assert verdict_of(shared)[0] == "input-bound"
 
 
+def test_quick_steps_that_had_the_core_whole_are_no_share_of_it_again():
+    """Of 20 ms on a quarter of a core 5 are computing's; the pipeline takes 0.2 of CPU time."""
+    healthy = situation(
+        input_wait=0.0,
+        compute=19.6,
+        dispatch=0.0,
+        stages=[stage("Map", 0.8), stage("Prefetch", 0.0)],
+        sensors={"host/cpu_pct": 100.0, "host/process_core_wait_pct": 77.0},
+        process_cpu_pct=26.0,
+        context={"cpu_count": 1, "prefetch_fill": 0.9, "undisturbed_ms": 4.6},
+    )
+    assert healthy.share_of_cores == pytest.approx(0.26)
+    assert healthy.model.alone_ms == pytest.approx(4.6 / 0.26)
+    assert gains(healthy)["input-bound"] < 1.1
+    assert verdict_of(healthy)[0] != "input-bound"
+
+
 def test_the_work_beside_is_what_computing_left_of_the_core():
     found = on_one_core()
     assert found.work_beside_ms == pytest.approx(14.4 - 15.0 * 90 / 170, abs=0.1)
-    assert "up to 6.46 ms a batch" in str(verdict_of(found)[1])
+    assert "up to 6.46 ms of CPU time a batch" in str(verdict_of(found)[1])
 
 
 @pytest.mark.parametrize(

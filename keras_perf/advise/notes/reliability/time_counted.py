@@ -8,7 +8,6 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.from_traces.traced_compiling import TracedCompiling
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
-from keras_perf.records.advice_ids import ONE_ITERATOR
 from keras_perf.records.figures import counted, in_ms, in_percent, in_s
 from keras_perf.records.run.library import is_tuned, on_jax
 from keras_perf.records.run.run_facts import RunFacts
@@ -38,7 +37,7 @@ def time_notes(run: Diagnosed) -> Iterator[str]:
         if share["epoch_rest"] > MUCH and not in_loop:
             yield from _compiling_between(summary.facts)
             yield from _ends_between(summary)
-        if ONE_ITERATOR not in run.advised:
+        if run.situation.own_dataset and not in_loop:
             yield from _uneven_ends(summary)
     by_trace = summary.compiling
     if by_trace is not None and not by_trace.by_xla:
@@ -74,10 +73,13 @@ def _ends_between(summary: Summary) -> Iterator[str]:
 
 def _uneven_ends(summary: Summary) -> Iterator[str]:
     """What some epochs waited for, and others did not, where tf.data's tuning may be the reason."""
-    facts = summary.facts
+    facts, known = summary.facts, summary.facts.outside
+    if known is None or known.rest_comes_back or not is_tuned(facts, facts.input):
+        return
     times, waited_ms = facts.outliers.of(Cause.ITERATOR)
+    of_validations_ms = 1e3 * (known.usual_validation_end_s or 0.0) * known.validations
     training = training_ms(summary) * facts.length.steps
-    if not is_tuned(facts, facts.input) or waited_ms < NOTICED * training:
+    if waited_ms - of_validations_ms < NOTICED * training:
         return
     yield (
         f"{counted(times, 'new iterator')} took {in_s(waited_ms / 1e3)} in all, "

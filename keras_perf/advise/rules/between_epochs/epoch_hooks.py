@@ -20,6 +20,11 @@ FEEDS = " If training uses what it makes, as examples that it collects, leave it
 KERAS_OWN = ("BackupAndRestore", "ModelCheckpoint", "TensorBoard", "CSVLogger")
 """Callbacks of Keras's that work between epochs; a subclass can let some epochs pass."""
 
+HISTOGRAMS = (
+    "keras.callbacks.TensorBoard(..., histogram_freq={})  # or 0, for none\n"
+    "# curves keep all their points: histograms are what takes long in it"
+)
+
 EVERY_EPOCH = ("EarlyStopping", "SwapEMAWeights", *SETS_THE_RATE)
 """Callbacks of Keras's that count epochs, or undo after each what they do before it."""
 
@@ -40,6 +45,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     owner = max(owners, key=lambda name: owners[name])
     share = owners[owner] / sum(all_s.values())
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
+    histograms = name == "TensorBoard" and situation.facts.settings.histogram_freq > 0
     calls = situation.facts.hooks.get(owner)
     present = round(calls.period) if calls is not None else 1
     advised = RARER * present
@@ -54,24 +60,22 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     return predicted(
         model,
         change,
-        title=f"{_work(name, hook)} every {advised} epochs",
+        title=f"{_work(name, hook, histograms)} every {advised} epochs",
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
             f"training.{_besides(name)}"
         ),
-        action=_rarer_hook(name, hook, advised, present),
+        action=_code(name, hook, advised, present, histograms),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised}
         | {"each_ms": 1e3 * owners[owner] / max(1, recorded.epoch_gaps)},
         of="whole",
     )
 
 
-def _work(callback: str, hook: str) -> str:
+def _work(callback: str, hook: str, histograms: bool) -> str:
     """What is to be done more rarely."""
-    if callback == "TensorBoard":
-        return "Write TensorBoard's histograms"
-    return f"Do the work of {callback}.{hook}"
+    return "Write TensorBoard's histograms" if histograms else f"Do the work of {callback}.{hook}"
 
 
 def _besides(callback: str) -> str:
@@ -81,14 +85,11 @@ def _besides(callback: str) -> str:
     return "" if callback in KERAS_OWN else FEEDS
 
 
-def _rarer_hook(callback: str, hook: str, epochs: int, present: int) -> str:
-    """Code of a callback that works every so many epochs, and now in one of `present`."""
+def _code(callback: str, hook: str, epochs: int, present: int, histograms: bool) -> str:
+    """Of a callback that works every so many epochs, and now in one of `present`."""
+    if histograms:
+        return HISTOGRAMS.format(epochs)
     method = identifier(hook, "on_epoch_end")
-    if callback == "TensorBoard":
-        return (
-            f"keras.callbacks.TensorBoard(..., histogram_freq={epochs})  # or 0, for none\n"
-            "# curves keep all their points: histograms are what takes long in it"
-        )
     if callback in KERAS_OWN:
         return (
             f"class Rarer{callback}(keras.callbacks.{callback}):\n"

@@ -41,7 +41,8 @@ LONGEST_WAIT_MS = 60e3
 
 
 def _repeats(facts: RunFacts, _: Recommendation) -> bool:
-    return "repeat" in facts.input.kinds and facts.length.ends_by_steps
+    repeats = "repeat" in facts.input.kinds and facts.length.ends_by_steps
+    return repeats or not is_tuned(facts, facts.input)
 
 
 @rule(ONE_ITERATOR, followed=_repeats)
@@ -78,7 +79,7 @@ def one_iterator(situation: Situation) -> Recommendation | None:
         ),
         action=(
             f"{of_arrays(facts)}{AGAIN}model.fit(dataset, ..., steps_per_epoch={steps})"
-            f"{OR_UNTUNED if is_tuned(facts, facts.input) else ''}"
+            f"{OR_UNTUNED if ends else ''}"
         ),
         evidence={"iterator_ms": iterator_ms, "share": share},
         of="whole",

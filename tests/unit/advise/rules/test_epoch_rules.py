@@ -242,11 +242,18 @@ def test_a_checkpoint_of_keras_is_told_to_let_epochs_pass():
 def test_tensorboard_writes_histograms_more_rarely_and_all_curves():
     """With histogram_freq=2 it writes those of epochs 0, 2, 4, counted from 0."""
     owner = "TensorBoard.on_epoch_end"
-    known = {"hooks": {owner: {"times": 40, "working": 20}}, "epochs": 40}
+    known = {"hooks": {owner: {"times": 40, "working": 20}}, "epochs": 40, "histogram_freq": 2}
     found = situation(compute=10.0, context=between_epochs(callbacks={owner: 6.0}) | known)
     advice = amortize_epoch_callback(found)
     assert advice.title == "Write TensorBoard's histograms every 10 epochs"
     assert "TensorBoard(..., histogram_freq=10)" in advice.action
+
+
+def test_a_tensorboard_without_histograms_lets_epochs_pass():
+    context = between_epochs(callbacks={"TensorBoard.on_epoch_end": 6.0}) | {"epochs": 40}
+    advice = amortize_epoch_callback(situation(compute=10.0, context=context))
+    assert advice.title == "Do the work of TensorBoard.on_epoch_end every 5 epochs"
+    assert advice.action.startswith("class RarerTensorBoard(keras.callbacks.TensorBoard):")
 
 
 @pytest.mark.parametrize(
