@@ -56,6 +56,7 @@ class OnJax:
 
     end_of_data: tuple[type[BaseException], ...] = (StopIteration,)
     datasets_alone: str | None = DATASETS_ALONE
+    counts_by_loss = False
     profiler = jax_door
 
     def __init__(self, clock: Callable[[], int]) -> None:

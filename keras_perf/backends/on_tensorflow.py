@@ -47,6 +47,7 @@ class OnTensorFlow:
 
     end_of_data = (StopIteration, tf.errors.OutOfRangeError)
     datasets_alone: str | None = None
+    counts_by_loss = True
     profiler = profiler_door
 
     def __init__(self, clock: Callable[[], int]) -> None:

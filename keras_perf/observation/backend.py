@@ -53,6 +53,10 @@ class Backend(Protocol):
         """Why no advice can be tried on other input than theirs; None where it can on arrays."""
 
     @property
+    def counts_by_loss(self) -> bool:
+        """Examples are those of the loss metric, which an evaluation begins anew."""
+
+    @property
     def profiler(self) -> ModuleType:
         """`start`, `stop` and `step_marker` of its profiler."""
 

@@ -128,6 +128,16 @@ class Late(Sleeps):
         time.sleep(0.001)
 
 
+class Calls(keras.callbacks.Callback):
+    """Evaluates before each epoch, and predicts behind it."""
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.model.evaluate(*arrays(4), batch_size=8, verbose=0)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.predict(arrays(8)[0], batch_size=2, verbose=0)
+
+
 class Touches(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         assert self.model.built
@@ -219,7 +229,9 @@ def compare(name, model, data, callbacks=(), alike=None, ours=None, **how):
         "injected": sum(SLEPT) / len(SLEPT) if SLEPT else 0.0,
         "text": str(found),
         "facts": found.summary.facts.to_json(),
-        "left": sorted({"state_sync", "jax_state_sync", "predict"} & vars(watched).keys()),
+        "left": sorted(
+            {"state_sync", "jax_state_sync", "predict", "evaluate"} & vars(watched).keys()
+        ),
         "function": watched.train_function.__module__,
     }
     return folder
@@ -273,6 +285,7 @@ def main():
     compare("begin", mlp, lambda: arrays(40), [AtBegin], batch_size=8)
     compare("end", mlp, lambda: arrays(40), [AtEnd], alike="begin", batch_size=8)
     compare("late", mlp, lambda: arrays(80), [Late], batch_size=8)
+    compare("calls", mlp, lambda: arrays(80), [Calls], batch_size=8, epochs=3)
     tries = {"try_advice": True}
     compare("touches", mlp, lambda: arrays(80), [Touches], alike="late", ours=tries, batch_size=8)
     # All of this one is compiled, for that is timed: nothing of it is kept.

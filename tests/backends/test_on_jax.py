@@ -33,6 +33,7 @@ SAME = (
     "begin",
     "end",
     "late",
+    "calls",
     "touches",
     "lengths",
     "captured",
@@ -206,6 +207,15 @@ def test_a_training_that_raises_is_left_as_it_was(trained):
     assert trained["failed"] == "on purpose"
     assert trained["raised_function"].startswith("keras.")
     assert trained["given_back"].startswith("keras.")
+
+
+def test_what_a_callback_calls_is_counted_and_examples_are_those_of_the_training(trained):
+    facts = trained["calls"]["facts"]
+    [predicted] = facts["predicts"].values()
+    assert (predicted["calls"], predicted["executions"]) == (3, 3 * 32)
+    [evaluated] = facts["evaluates"].values()
+    assert evaluated["calls"] == 3
+    assert facts["examples_per_step"] == 8
 
 
 def test_what_a_validation_raises_ends_the_training(trained):

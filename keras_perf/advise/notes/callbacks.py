@@ -43,26 +43,26 @@ def _calls(
     if not hook_ms or spent_ms < NOTICED * model.training_ms:
         return
     times = f"{found.calls} times" if found.calls > 1 else "once"
-    depended_on = owner in facts.settings.steering_hooks
-    rarer = "Call it more rarely, or on" if found.calls > 1 and not depended_on else "Call it on"
+    rarer = " Call it more rarely, or on" if found.calls > 1 else " Call it on"
+    less = "" if owner in facts.settings.steering_hooks else f"{rarer} fewer examples."
     one_by_one, larger = facts.settings.steps_per_execution == 1, ""
     if isinstance(found, PredictCalls) and one_by_one:
         larger = _in_larger_batches(found)
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
         f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
-        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes.{larger} {rarer} "
-        f"fewer examples{_or_split(facts, name)}."
+        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes.{larger}{less}"
+        f"{_split(facts, name)}"
     )
 
 
-def _or_split(facts: RunFacts, name: str) -> str:
+def _split(facts: RunFacts, name: str) -> str:
     """What tells more of such a call, where anything does."""
     if name == "predict" and on_jax(facts):
         return ""
     return (
-        f"; model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "
-        "its own, splits it into waiting and computing"
+        f" model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "
+        "its own, splits it into waiting and computing."
     )
 
 

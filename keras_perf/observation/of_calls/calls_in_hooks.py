@@ -16,8 +16,8 @@ from keras_perf.records.run.inference import EVALUATE, PREDICT, EvaluateCalls, P
 
 _Calls = TypeVar("_Calls", PredictCalls, EvaluateCalls)
 
-BATCH_SIZE = 32
-"""Of `predict`, where it is given arrays and none."""
+OF_PREDICT, BATCH_SIZE = ("x", "batch_size", "verbose", "steps"), 32
+"""Its first arguments, and what the second one is where it is not given."""
 
 
 class _InPlaceOf:
@@ -83,12 +83,15 @@ class CallsInHooks:
                 del vars(self._model)[name]
 
     def _timed(self, *arguments: Any, **named: Any) -> Any:
-        begin = self._now()
+        begin, given = self._now(), dict[str, Any]()
         try:
-            return self._predict(*arguments, **named)
+            outputs = self._predict(*arguments, **named)
+            given = {**dict(zip(OF_PREDICT, arguments, strict=False)), **named}
+            return outputs
         finally:
-            spent_s = (self._now() - begin) / 1e9
-            self._add(self._predicts, lambda: _as_asked(spent_s, arguments, named))
+            spent_s, of_keras = (self._now() - begin) / 1e9, _is_of_keras(self._predict)
+            known = given if of_keras else {}
+            self._add(self._predicts, lambda: _as_asked(spent_s, known))
 
     def _evaluated(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()
@@ -118,11 +121,18 @@ def of_arrays(arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:
     return kind_of_input((*arguments, named.get("x"))[0]) == "arrays"
 
 
-def _as_asked(spent_s: float, arguments: Sequence[Any], named: Mapping[str, Any]) -> PredictCalls:
-    """By what it was given: how many batches were computed nobody tells."""
-    if not of_arrays(arguments, named):
-        return PredictCalls(1, spent_s, 0, of_arrays=False)
-    given = {**dict(zip(("x", "batch_size"), arguments, strict=False)), **named}
-    rows = len(keras.tree.flatten(given["x"])[0])
-    batches = ceil(rows / (given.get("batch_size") or BATCH_SIZE))
-    return PredictCalls(1, spent_s, batches, examples=float(rows))
+def _is_of_keras(predict: Callable[..., Any]) -> bool:
+    """A method of one's own may mean something else by its arguments."""
+    return str(getattr(predict, "__module__", "")).startswith("keras.")
+
+
+def _as_asked(spent_s: float, given: Mapping[str, Any]) -> PredictCalls:
+    """By what Keras's own `predict` was given: how many batches it computed nobody tells."""
+    arrays = of_arrays((), given)
+    leaves = keras.tree.flatten(given["x"]) if arrays else []
+    shape = getattr(next(iter(leaves), None), "shape", None)
+    if not shape or shape[0] is None:
+        return PredictCalls(1, spent_s, 0, examples=0.0, of_arrays=arrays)
+    rows, size = int(shape[0]), given.get("batch_size") or BATCH_SIZE
+    batches = min(ceil(rows / size), given.get("steps") or rows)
+    return PredictCalls(1, spent_s, batches, examples=float(min(rows, batches * size)))

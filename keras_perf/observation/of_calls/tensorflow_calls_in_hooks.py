@@ -48,8 +48,10 @@ class TensorFlowCallsInHooks(CallsInHooks):
         finally:
             if inside is not None and held.get("predict_function") is inside:
                 held["predict_function"] = function
-            spent_s, arrays = (self._now() - begin) / 1e9, of_arrays(arguments, named)
-            self._add(self._predicts, lambda: _as_timed(spent_s, inside, arrays))
+            spent_s = (self._now() - begin) / 1e9
+            self._add(
+                self._predicts, lambda: _as_timed(spent_s, inside, of_arrays(arguments, named))
+            )
 
 
 def _as_timed(spent_s: float, inside: _Inside | None, arrays: bool) -> PredictCalls:

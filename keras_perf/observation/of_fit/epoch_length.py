@@ -57,7 +57,7 @@ class ExamplesPerStep:
     Arguments:
         model: that is trained.
         backend: counts.
-        evaluates: calls of `evaluate` in each hook so far.
+        evaluates: calls of `evaluate` in each hook so far, where they begin the count anew.
         told: by the input, where the user's own train step gives the loss metric nothing to count.
 
     What it cannot see: `test_on_batch` and `reset_metrics` in a hook.

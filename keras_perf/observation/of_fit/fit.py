@@ -71,8 +71,8 @@ class FitObservation(Observation):
                 model, clock, lambda error: self.close(aborted=True, ending=ended_by(error))
             )
             taken.append(self._calls_in_hooks.restore)
-            evaluates, told = self._calls_in_hooks.evaluates, asked.mean_rows
-            self.examples = ExamplesPerStep(model, backend, evaluates, told)
+            evaluates = self._calls_in_hooks.evaluates if backend.counts_by_loss else dict
+            self.examples = ExamplesPerStep(model, backend, evaluates, asked.mean_rows)
             backend.time_workers(enqueuer)
             # Last: from here on hooks of the list ask for all that is above.
             self._timing = CallbackTiming(callbacks, self) if callbacks is not None else None

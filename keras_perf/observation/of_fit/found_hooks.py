@@ -74,7 +74,7 @@ def steering(callbacks: list[keras.callbacks.Callback]) -> dict[str, str]:
 def histogram_freq(callbacks: list[keras.callbacks.Callback]) -> int:
     """In one of so many epochs a TensorBoard callback writes histograms; 0 in none."""
     boards = (each for each in callbacks if isinstance(each, keras.callbacks.TensorBoard))
-    return max((each.histogram_freq or 0 for each in boards), default=0)
+    return max((int(each.histogram_freq or 0) for each in boards), default=0)
 
 
 def once_an_epoch(callback: keras.callbacks.Callback) -> bool:

@@ -119,8 +119,9 @@ class PredictCalls:
     """Calls of `model.predict` from one callback's hook in a `fit`; seconds.
 
     Of the `timed` ones, which took `timed_s`, it is known that the predict function took
-    `inside_s` of them; not of the first ones, which trace it. `of_arrays`: each was given such, or
-    tensors, and no dataset.
+    `inside_s` of them; not of the first ones, which trace it. On TensorFlow `executions` and
+    `examples` are of these calls; on JAX, where none is timed so, of all, by their arguments.
+    `of_arrays`: each was given such, or tensors, and no dataset.
     """
 
     calls: int = needed(count())

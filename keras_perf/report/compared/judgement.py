@@ -51,7 +51,7 @@ def _load_that_explains(comparison: Comparison, tolerance: float) -> str:
     before, after = comparison.before.summary, comparison.after.summary
     used = used_by_strangers(before), used_by_strangers(after)
     explained = (1 - used[0]) / (1 - used[1])
-    all_of_it = used_by_others(after) >= 1 - LEAST_SHARE
+    all_of_it = used[1] > NOTICED and used_by_others(after) >= 1 - LEAST_SHARE
     slower = comparison.change.low > explained * (1 + tolerance) and not all_of_it
     no_more_than_before = used[1] - used[0] <= NOTICED and not all_of_it
     if no_more_than_before or slower:

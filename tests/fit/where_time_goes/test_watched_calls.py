@@ -2,6 +2,7 @@
 
 import time
 
+import keras
 import numpy as np
 import programs
 import pytest
@@ -133,23 +134,46 @@ def test_predictions_of_a_hook_are_added_up_but_for_the_first_that_traces(clock)
 
 @pytest.mark.usefixtures("called")
 @pytest.mark.parametrize(
-    ("arguments", "named", "batches"),
-    [((), {}, 3), ((8,), {}, 10), ((), {"batch_size": 8}, 10), ((None,), {"verbose": 0}, 3)],
+    ("arguments", "named", "batches", "examples"),
+    [
+        ((), {}, 3, 80),
+        ((8,), {}, 10, 80),
+        ((None,), {"verbose": 0}, 3, 80),
+        ((), {"batch_size": 8, "steps": 2}, 2, 16),
+        ((8, 0, 3), {}, 3, 24),
+    ],
 )
 def test_where_no_function_tells_batches_are_those_that_were_asked_for(
-    arguments, named, batches, monkeypatch
+    arguments, named, batches, examples
 ):
-    model = programs.model()
-    monkeypatch.setattr(type(model), "predict", lambda self, x, *_, **__: None)
+    model, x = programs.model(), np.zeros((80, 8))
     watch = calls_in_hooks.CallsInHooks(model, time.perf_counter_ns, lambda error: None)
-    model.predict(np.zeros((80, 8)), *arguments, **named)
+    model.predict(x, *arguments, **named)
     [found] = watch.predicts().values()
-    assert (found.calls, found.executions, found.examples) == (1, batches, 80)
+    assert (found.calls, found.executions, found.examples) == (1, batches, examples)
     assert (found.timed, found.of_arrays) == (0, True)
-    model.predict(programs.dataset())
+    model.predict(programs.dataset(), verbose=0)
+    with pytest.raises(TypeError, match="unexpected"):
+        model.predict(x, unexpected=True)
     [found] = watch.predicts().values()
-    assert (found.calls, found.executions, found.of_arrays) == (2, batches, False)
+    assert (found.calls, found.executions, found.of_arrays) == (3, batches, False)
     watch.restore()
+
+
+@pytest.mark.usefixtures("called")
+def test_what_a_predict_of_one_s_own_means_by_its_arguments_is_not_known(said):
+    class Own(keras.Model):
+        def predict(self, x, temperature):
+            return x
+
+    model = Own()
+    watch = calls_in_hooks.CallsInHooks(model, time.perf_counter_ns, lambda error: None)
+    for x in ("text", None, {}, np.zeros((80, 8))):
+        model.predict(x, 0.7)
+    [found] = watch.predicts().values()
+    assert (found.calls, found.executions) == (4, 0)
+    watch.restore()
+    assert not said()
 
 
 @pytest.mark.usefixtures("called")

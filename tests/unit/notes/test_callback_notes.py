@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_built import between_epochs, diagnosed, situation
 
@@ -9,6 +11,7 @@ from keras_perf.advise.notes.callbacks import call_notes, callback_notes
 from keras_perf.advise.notes.nothing_advised import nothing_advised_notes
 from keras_perf.advise.rules.between_epochs.epoch_hooks import amortize_epoch_callback
 from keras_perf.advise.rules.host import amortize_callback
+from keras_perf.advise.situation import situation_of
 from keras_perf.advise.verdict.verdict import verdict_of
 
 EPOCH, BATCH = "RareEpochHook.on_epoch_end", "RareHook.on_train_batch_end"
@@ -73,10 +76,19 @@ def test_a_hook_that_evaluates_is_named_with_its_line_and_its_share():
     [said] = told_of(calling(EPOCH, "evaluates", 8.0), ["amortize-callback"])
     assert said == (
         f"{EPOCH} (train.py, line 12) called model.evaluate 4 times, for 2,000 ms on average: 80% "
-        "of what this hook takes. Call it more rarely, or on fewer examples; "
+        "of what this hook takes. Call it more rarely, or on fewer examples. "
         "model.evaluate(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "
         "its own, splits it into waiting and computing."
     )
+
+
+def test_a_hook_by_which_others_go_is_not_told_to_call_it_otherwise():
+    found = calling(EPOCH, "evaluates", 8.0)
+    settings = replace(found.facts.settings, steering_hooks={EPOCH: "logs"})
+    facts = replace(found.facts, settings=settings)
+    [said] = told_of(situation_of(replace(found.summary, facts=facts)), [])
+    assert "fewer examples" not in said
+    assert said.endswith("splits it into waiting and computing.")
 
 
 def test_a_batch_hook_that_predicts_is_named_unless_advice_tells_it():

@@ -41,6 +41,11 @@ def test_of_waits_for_ends_of_iterators_it_is_told_that_they_are_not_keras_s(end
     assert (said in found) is told
 
 
+ENDS = {"validations": 5, "usual_validation_end_s": 0.07}
+VALIDATED = {"calls": 5, "executions": 5, "steps": 5, "spent_s": 1.0, "parts_s": {}}
+VALIDATED |= {"input_kind": "tf.data"}
+
+
 @pytest.mark.parametrize(
     ("waited_ms", "changed", "told"),
     [
@@ -48,7 +53,8 @@ def test_of_waits_for_ends_of_iterators_it_is_told_that_they_are_not_keras_s(end
         (40.0, {}, False),
         (400.0, {"dataset": {"chains": [[{"kind": "batch"}]], "autotuned": False}}, False),
         (400.0, {"outside": {"usual_epoch_rest_s": 0.2}}, False),
-        (400.0, {"outside": {"validations": 5, "usual_validation_end_s": 0.07}}, False),
+        (400.0, {"outside": ENDS, "inference": {"validation": VALIDATED}}, False),
+        (400.0, {"outside": ENDS}, True),
         (400.0, {"input_kind": "PyDataset", "dataset": None}, False),
         (400.0, {"driver": "loop"}, False),
     ],
@@ -56,7 +62,7 @@ def test_of_waits_for_ends_of_iterators_it_is_told_that_they_are_not_keras_s(end
 def test_epochs_of_which_some_waited_for_a_new_iterator_are_told(waited_ms, changed, told):
     context = between_epochs(rest=2.0, steps=200) | {"input_kind": "tf.data"}
     context["dataset"] = {"chains": [[{"kind": "batch"}]]}
-    outside = context["outside"] | {"usual_epoch_rest_s": 0.001} | changed.pop("outside", {})
+    outside = context["outside"] | {"usual_epoch_rest_s": 0.001} | changed.get("outside", {})
     context |= changed | {"outside": outside}
     context["event_totals"] = [
         {"cause": "new-iterator", "owner": "", "count": 1, "total_ms": waited_ms}

@@ -77,9 +77,10 @@ def _uneven_ends(summary: Summary) -> Iterator[str]:
     if known is None or known.rest_comes_back or not is_tuned(facts, facts.input):
         return
     times, waited_ms = facts.outliers.of(Cause.ITERATOR)
-    of_validations_ms = 1e3 * (known.usual_validation_end_s or 0.0) * known.validations
+    # The same time holds the ends of validations' iterators, which are told by themselves.
+    waited_ms -= summary.outside.get("validation_ends", 0.0) * facts.steps_before_gaps
     training = training_ms(summary) * facts.length.steps
-    if waited_ms - of_validations_ms < NOTICED * training:
+    if waited_ms < NOTICED * training:
         return
     yield (
         f"{counted(times, 'new iterator')} took {in_s(waited_ms / 1e3)} in all, "

@@ -45,9 +45,9 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
     owner = max(owners, key=lambda name: owners[name])
     share = owners[owner] / sum(all_s.values())
     spent, (name, _, hook) = share * model.outside["epoch_callbacks"], owner.partition(".")
-    histograms = name == "TensorBoard" and situation.facts.settings.histogram_freq > 0
     calls = situation.facts.hooks.get(owner)
     present = round(calls.period) if calls is not None else 1
+    histograms = name == "TensorBoard" and 0 < situation.facts.settings.histogram_freq <= present
     advised = RARER * present
     epochs = fewer_epochs(situation) or situation.facts.length.epochs_in_all or advised
     if advised > epochs or spent < WORTH * model.whole_ms:
@@ -64,7 +64,7 @@ def amortize_epoch_callback(situation: Situation) -> Recommendation | None:
         reason=(
             f"{owner}{at(situation.facts.hook_sources.get(owner))} takes {in_ms(spent)} for every "
             f"step of {in_ms(model.step_ms)}, {in_percent(spent / model.training_ms)} of the "
-            f"training.{_besides(name)}"
+            f"training.{_besides(name, histograms)}"
         ),
         action=_code(name, hook, advised, present, histograms),
         evidence={"owner": owner, "callback_ms": spent, "present": present, "advised": advised}
@@ -78,10 +78,12 @@ def _work(callback: str, hook: str, histograms: bool) -> str:
     return "Write TensorBoard's histograms" if histograms else f"Do the work of {callback}.{hook}"
 
 
-def _besides(callback: str) -> str:
+def _besides(callback: str, histograms: bool) -> str:
     """What is to be thought of before it works more rarely."""
     if callback == "ModelCheckpoint":
         return BEST_ONLY
+    if callback == "TensorBoard" and not histograms:
+        return " Its curves then lack the other epochs."
     return "" if callback in KERAS_OWN else FEEDS
 
 

@@ -40,9 +40,9 @@ LONGEST_WAIT_MS = 60e3
 """For the end of an iterator that has lived for longer."""
 
 
-def _repeats(facts: RunFacts, _: Recommendation) -> bool:
+def _repeats(facts: RunFacts, advice: Recommendation) -> bool:
     repeats = "repeat" in facts.input.kinds and facts.length.ends_by_steps
-    return repeats or not is_tuned(facts, facts.input)
+    return repeats or (OR_UNTUNED in advice.action and not is_tuned(facts, facts.input))
 
 
 @rule(ONE_ITERATOR, followed=_repeats)

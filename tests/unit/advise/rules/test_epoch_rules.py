@@ -254,6 +254,10 @@ def test_a_tensorboard_without_histograms_lets_epochs_pass():
     advice = amortize_epoch_callback(situation(compute=10.0, context=context))
     assert advice.title == "Do the work of TensorBoard.on_epoch_end every 5 epochs"
     assert advice.action.startswith("class RarerTensorBoard(keras.callbacks.TensorBoard):")
+    assert advice.reason.endswith("Its curves then lack the other epochs.")
+    # It writes them more rarely than what takes long.
+    rarely = situation(compute=10.0, context=context | {"histogram_freq": 10})
+    assert amortize_epoch_callback(rarely).action == advice.action
 
 
 @pytest.mark.parametrize(

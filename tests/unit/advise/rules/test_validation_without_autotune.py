@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from hand_built import assert_predicts, between_epochs, situation
+from hand_built import assert_predicts, between_epochs, facts_of, situation
 
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.between_epochs.epochs import rarer_validation
 from keras_perf.advise.rules.between_epochs.iterator_ends import validation_without_autotune
 from keras_perf.advise.rules.between_epochs.longer_epochs import longer_epochs
 from keras_perf.advise.rules.between_epochs.one_iterator import one_iterator
+from keras_perf.advise.rules.between_epochs.own_work_of_keras import OR_UNTUNED
 from keras_perf.advise.rules.between_epochs.validation_batches import larger_validation_batches
 from keras_perf.advise.situation import Situation
 
@@ -175,6 +176,9 @@ def test_one_iterator_says_where_most_is_for_the_end_of_the_last_one():
         "thread that tunes tf.data's pipeline sleeps, for up to as long as the iterator has lived, "
         "and a minute at most. One such wait stays, before fit returns: up to 18 s. Keras keeps"
     ) in advice.reason
+    assert advice.action.endswith(OR_UNTUNED)
+    untuned = {"dataset": {"chains": [BATCHED], "autotuned": False}, "input_kind": "tf.data"}
+    assert known_of("one-iterator").followed(facts_of(untuned), advice)
     others = [
         waiting(0.0, outside=told | {"usual_iterator_end_s": 0.25}),
         waiting(
@@ -186,6 +190,8 @@ def test_one_iterator_says_where_most_is_for_the_end_of_the_last_one():
     ]
     for each in others:
         assert "18% of the training. Keras keeps the iterator" in one_iterator(each).reason
+        assert "autotune" not in one_iterator(each).action
+        assert not known_of("one-iterator").followed(facts_of(untuned), one_iterator(each))
 
 
 def test_longer_epochs_spare_ends_of_validations_and_none_of_epochs():

@@ -16,6 +16,7 @@ from keras_perf.advise.recommendation import Recommendation
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.situation import situation_of
 from keras_perf.analyse.change import Change
+from keras_perf.analyse.cpu_share import used_by_strangers
 from keras_perf.analyse.of_intervals.part_means import part_means
 from keras_perf.analyse.summary import Summary
 from keras_perf.read.event_files import NoRunError
@@ -256,6 +257,17 @@ def test_the_training_s_own_workers_are_no_load_of_others():
     workers = alone.as_worker(0), alone.as_worker(1, 160.0)
     assert unequal_load(alone, summary(**AFTER))
     assert not unequal_load(replace(alone, workers=workers), summary(**AFTER))
+
+
+def test_workers_that_fill_the_machine_excuse_no_slower_run():
+    busy = {"host/cpu_pct": 100.0, "host/process_cpu_pct": 100.0}
+    slower = summary(**BEFORE | {"sensors": busy, "compute": 20.0})
+    workers = (slower.as_worker(0), *(slower.as_worker(n, 100.0) for n in range(1, 8)))
+    together = replace(slower, workers=workers)
+    assert used_by_strangers(together) == pytest.approx(0.0, abs=1e-9)
+    before, after = diagnosis_of(summary(**BEFORE)), diagnosis_of(together)
+    comparison = Comparison(0.5, 0.45, 0.55, 0.5, before, after)
+    assert judged(comparison, 0.05).exceeded is True
 
 
 def test_what_the_later_runs_pipeline_shows_was_taken():
