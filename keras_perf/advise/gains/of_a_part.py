@@ -48,8 +48,7 @@ def parts_named(verdict: str, summary: Summary) -> tuple[str, ...]:
 
 CLEARLY_CROWDED = 1.15
 """What computing gains from cores that are free is reckoned, not measured: less is not believed,
-and more is asked for where others use the cores too, which looks the same. On one core it does not
-where Linux tells how long threads waited for it."""
+and more is asked for where others use the cores too, which looks the same."""
 
 
 def _gain_without_input(situation: Situation) -> float:
@@ -69,8 +68,7 @@ def _gain_without_input(situation: Situation) -> float:
     if not model.cpu_ms or model.alone_ms is None or of_arrays:
         return waiting
     crowded = gain(model.with_less_work(dict.fromkeys(model.stages, 0.0), 0.0))
-    alike = situation.share_of_cores if model.on_its_core_ms is None else 1.0
-    believed = CLEARLY_CROWDED / max(1e-9, alike)
+    believed = CLEARLY_CROWDED / max(1e-9, situation.share_of_cores)
     return crowded if crowded >= believed * waiting else waiting
 
 
