@@ -89,9 +89,13 @@ class CallsInHooks:
             given = {**dict(zip(OF_PREDICT, arguments, strict=False)), **named}
             return outputs
         finally:
-            spent_s, of_keras = (self._now() - begin) / 1e9, _is_of_keras(self._predict)
-            known = given if of_keras else {}
-            self._add(self._predicts, lambda: _as_asked(spent_s, known))
+            spent_s = (self._now() - begin) / 1e9
+            self._add(self._predicts, lambda: self._as_asked(spent_s, given))
+
+    def _as_asked(self, spent_s: float, given: Mapping[str, Any]) -> PredictCalls:
+        """A `predict` of one's own may mean something else by its arguments."""
+        of_keras = str(getattr(self._predict, "__module__", "")).startswith("keras.")
+        return _by_arguments(spent_s, given if of_keras else {})
 
     def _evaluated(self, *arguments: Any, **named: Any) -> Any:
         begin = self._now()
@@ -121,12 +125,7 @@ def of_arrays(arguments: Sequence[Any], named: Mapping[str, Any]) -> bool:
     return kind_of_input((*arguments, named.get("x"))[0]) == "arrays"
 
 
-def _is_of_keras(predict: Callable[..., Any]) -> bool:
-    """A method of one's own may mean something else by its arguments."""
-    return str(getattr(predict, "__module__", "")).startswith("keras.")
-
-
-def _as_asked(spent_s: float, given: Mapping[str, Any]) -> PredictCalls:
+def _by_arguments(spent_s: float, given: Mapping[str, Any]) -> PredictCalls:
     """By what Keras's own `predict` was given: how many batches it computed nobody tells."""
     arrays = of_arrays((), given)
     leaves = keras.tree.flatten(given["x"]) if arrays else []
