@@ -36,11 +36,11 @@ def _calls(
     situation: Situation, owner: str, name: str, found: EvaluateCalls | PredictCalls
 ) -> Iterator[str]:
     facts, model = situation.facts, situation.model
-    hook_ms, steps = _hook_ms(situation, owner), facts.length.steps
+    of_hook_ms, steps = hook_ms(situation, owner), facts.length.steps
     if ".on_epoch" in owner:
         steps = facts.steps_before_gaps
     spent_ms = 1e3 * found.spent_s / steps if steps else 0.0
-    if not hook_ms or spent_ms < NOTICED * model.training_ms:
+    if not of_hook_ms or spent_ms < NOTICED * model.training_ms:
         return
     times = f"{found.calls} times" if found.calls > 1 else "once"
     rarer = " Call it more rarely, or on" if found.calls > 1 else " Call it on"
@@ -51,7 +51,7 @@ def _calls(
     yield (
         f"{owner}{at(facts.hook_sources.get(owner))} called model.{name} {times}, for "
         f"{in_ms(1e3 * found.spent_s / found.calls)} on average: "
-        f"{in_percent(min(1.0, spent_ms / hook_ms))} of what this hook takes.{larger}{less}"
+        f"{in_percent(min(1.0, spent_ms / of_hook_ms))} of what this hook takes.{larger}{less}"
         f"{_split(facts, name)}"
     )
 
@@ -80,7 +80,7 @@ def _in_larger_batches(found: PredictCalls) -> str:
     )
 
 
-def _hook_ms(situation: Situation, owner: str) -> float | None:
+def hook_ms(situation: Situation, owner: str) -> float | None:
     """For each step; None of a hook that is neither of batches nor of epochs."""
     facts = situation.facts
     between_s = facts.outside.epoch_callbacks_s if facts.outside is not None else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.gains.compiling import gain_without_compiling
 from keras_perf.advise.gains.of_a_part import bound_between_epochs, gains
-from keras_perf.advise.notes.callbacks import call_notes, callback_notes, longest
+from keras_perf.advise.notes.callbacks import call_notes, callback_notes, hook_ms, longest
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.rules.all_rules import known_of
 from keras_perf.advise.rules.best_first import WORTH_SAYING
@@ -81,9 +81,7 @@ def _depended_on(situation: Situation) -> str:
     what = situation.facts.settings.steering_hooks.get(owner)
     if what is None:
         return ""
-    share = between_s[owner] / sum(between_s.values())
-    spent_ms = share * situation.model.outside.get("epoch_callbacks", 0.0)
-    of_training = in_percent(spent_ms / situation.model.training_ms)
+    of_training = in_percent((hook_ms(situation, owner) or 0.0) / situation.model.training_ms)
     return (
         f"{owner} takes {of_training} of the training, but sets {what}, by which other callbacks "
         "or later steps go. What remains is less work in it."

@@ -98,7 +98,7 @@ def on_its_core_ms(summary: Summary) -> float | None:
     a quota is used up, or nobody tells how long threads waited. (Steps of 16 ms,
     whose `PyDataset` took 12.7 ms for a batch on the same core, took 6.8 ms on a batch that was
     ready; of their 14.9 ms of computing 7.2 are taken for such. Where another process used half of
-    the core, of steps of 244 ms 118 are, and on ready batches they took 97 to 114.)
+    the core, 118 of 254 ms of computing are, and steps on ready batches took 97 to 114.)
     """
     ran_pct, waited_pct = (summary.sensors.get(tag) for tag in ("host/process_cpu_pct", CORE_WAIT))
     alone = summary.facts.machine.cores == 1 and not is_throttled(summary)
