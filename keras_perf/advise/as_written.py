@@ -6,7 +6,7 @@ from keras_perf.advise.code_names import identifier
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.records.figures import counted
 from keras_perf.records.run.input.pipeline import Chain, WrittenStage
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.source_line import SourceLine
 
@@ -111,8 +111,7 @@ _BY_GRAIN = "grain.transforms.Batch({}{})  # the last of operations in grain.Dat
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
-    # JAX tells it of the batches that came.
-    whole = whole or not (facts.input.rows_differ or on_jax(facts))
+    whole = whole or (library_of(facts).knows_rows and not facts.input.rows_differ)
     padding = ", ..." if method == "padded_batch" else ""
     dataset = f"dataset = dataset.{method}({{}}{padding}{', drop_remainder=True' if whole else ''})"
     if isinstance(rows, int) and facts.given_to_each_replica:

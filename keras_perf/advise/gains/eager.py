@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.recommendation import Change, on_compute
 from keras_perf.advise.situation import Situation
 from keras_perf.analyse.hardware.gpu_busy import busy_share
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 
 MOSTLY_PYTHON_CORES = 1.3
 """Operations large enough to matter use several cores; Python uses one. Small ones use one too."""
@@ -18,8 +18,8 @@ IN_GRAPH = 0.6
 others side by side. Three MLPs whose steps took 7.7, 8.3 and 14.4 ms, 0.7, 1.1 and 6.5 of them in
 operations, took 0.7, 1.0 and 3.9 ms compiled."""
 
-LEAST_ON_JAX = 0.01
-"""MLPs whose steps took 13 to 42 ms there took 0.3 to 0.7 compiled; a convolution's 0.2 to 0.3."""
+LEAST = {TENSORFLOW: 0.05, JAX: 0.01}
+"""MLPs whose steps took 13 to 42 ms on JAX took 0.3 to 0.7 compiled; a convolution's 0.2 to 0.3."""
 
 
 def share_of_operations(situation: Situation) -> float | None:
@@ -51,7 +51,7 @@ def compiled(situation: Situation) -> Change:
     if operating is None:
         if cores_used(situation) >= MOSTLY_PYTHON_CORES:
             return on_compute(0.95, 0.6, 0.3)
-        return on_compute(0.5, 0.13, LEAST_ON_JAX if on_jax(situation.facts) else 0.05)
+        return on_compute(0.5, 0.13, LEAST[library_of(situation.facts)])
     own, python = OPERATION_SHARE * (1 - operating), 1 - operating
     computing = max(0.0, operating - own)
     return on_compute(

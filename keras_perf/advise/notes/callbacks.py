@@ -9,9 +9,10 @@ from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.situation import Situation
 from keras_perf.records.advice_ids import CALL_THE_MODEL
 from keras_perf.records.figures import figure, in_ms, in_percent
+from keras_perf.records.observed_backends import NOT_WATCHED
 from keras_perf.records.owners import COLLECTOR
 from keras_perf.records.run.inference import EvaluateCalls, PredictCalls
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 NOTICED = 0.05
@@ -58,7 +59,7 @@ def _calls(
 
 def _split(facts: RunFacts, name: str) -> str:
     """What tells more of such a call, where anything does."""
-    if name == "predict" and on_jax(facts):
+    if (library_of(facts).backend, name) in NOT_WATCHED:
         return ""
     return (
         f" model.{name}(..., callbacks=[keras_perf.StepGapDetector(DIR)]), with a directory of "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.records.figures import in_mib
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 FEW = 32
@@ -61,7 +61,7 @@ def _updates(run: Diagnosed) -> str:
         f"{in_mib(moved / 2**20)}, of {settings.trainable_parameters:,} parameters, however few "
         "examples it holds: much of what is computed."
     )
-    if on_jax(run.facts) or not _mostly_looked_up(run.facts):
+    if not (library_of(run.facts).updates_used_rows and _mostly_looked_up(run.facts)):
         return told
     return (
         f"{told} Most of them are multiplied with nothing, like an embedding's: SGD without "

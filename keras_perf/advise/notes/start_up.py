@@ -9,7 +9,7 @@ from keras_perf.analyse.start_up_shares import StartUpTime, start_up_time
 from keras_perf.records.advice_ids import STABLE_SHAPES
 from keras_perf.records.figures import in_ms, in_percent, in_s
 from keras_perf.records.run.input.pipeline import Chain
-from keras_perf.records.run.library import library_of, on_jax
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 MUCH = 0.1
@@ -17,6 +17,15 @@ MUCH = 0.1
 
 LONG_S = 5.0
 """Nobody minds less."""
+
+KEPT_COMPILED = {
+    TENSORFLOW: (
+        "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR",
+        '; a line "Error parsing text-format" then is harmless',
+    ),
+    JAX: ("JAX_COMPILATION_CACHE_DIR=DIR", ""),
+}
+"""By which variable, and what else there is to know of that."""
 
 FOR_MORE_SHAPES = ("warmup_compiling", "later_compiling")
 """Parts in which shapes after the first are traced and compiled for."""
@@ -48,8 +57,8 @@ def start_up_notes(run: Diagnosed) -> Iterator[str]:
         if facts.settings.in_a_loop:
             once = "for each tf.function: more steps add nothing to it, another function does."
         yield (
-            f"Tracing the train function took {in_s(spent.parts['tracing'])}. {library_of(facts)} "
-            f"does it once {once}"
+            f"Tracing the train function took {in_s(spent.parts['tracing'])}. "
+            f"{library_of(facts).name} does it once {once}"
         )
     if _is_long(spent, "first_computing") and facts.settings.jit_compile:
         yield _compiling(spent, facts)
@@ -74,24 +83,21 @@ def _compiling(spent: StartUpTime, facts: RunFacts) -> str:
     to_save = "XLA must save as much"
     if steps:
         to_save = f"over these {steps:,} steps XLA must save {in_ms(1e3 * seconds / steps)} in each"
-    if on_jax(facts):
-        return (
-            f"XLA compiled, and the first step computed, in {in_s(seconds)}. "
-            "JAX_COMPILATION_CACHE_DIR=DIR, set before JAX is imported, keeps what was compiled "
-            "for the next run of the same program, which still traces."
-        )
+    library, without = library_of(facts), ""
+    if library.graphs_without_xla:
+        without = f"jit_compile=False compiles nothing: {to_save} to be worth that. "
+    kept, beside = KEPT_COMPILED[library]
     return (
-        f"XLA compiled, and the first step computed, in {in_s(seconds)}. jit_compile=False "
-        f"compiles nothing: {to_save} to be worth that. "
-        "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=DIR, set before TensorFlow is imported, "
-        "keeps what was compiled for the next run of the same program, which still traces; a line "
-        '"Error parsing text-format" then is harmless.'
+        f"XLA compiled, and the first step computed, in {in_s(seconds)}. {without}{kept}, set "
+        f"before {library.name} is imported, keeps what was compiled for the next run of the same "
+        f"program, which still traces{beside}."
     )
 
 
 def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
     begins = "options.experimental_warm_start = True begins with it while TensorFlow traces"
-    early = "" if on_jax(facts) else f" tf.data.Options: {begins}."
+    by_tf_function = library_of(facts).by_tf_function
+    early = f" tf.data.Options: {begins}." if by_tf_function else ""
     if (spent.fill_s or 0.0) >= LONG_S:
         chain = next(c for c in facts.input.chains if any(s.kind == "shuffle" for s in c))
         place = next(n for n, stage in enumerate(chain) if stage.kind == "shuffle")
@@ -101,7 +107,7 @@ def _first_batch(spent: StartUpTime, facts: RunFacts) -> Iterator[str]:
             f"Before the first batch {held} fills its buffer, for about {in_s(spent.fill_s)}: a "
             f"smaller one fills faster and mixes less{before}.{early}"
         )
-    elif facts.input.input_kind == "tf.data" and not on_jax(facts):
+    elif facts.input.input_kind == "tf.data" and by_tf_function:
         yield (
             f"Training waits {in_s(spent.parts['first_batch'])} for the first batch and for the "
             "graphs of input and step to be prepared; which of them takes it is not told apart. If "

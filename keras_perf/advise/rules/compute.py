@@ -14,7 +14,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.advice_ids import DISABLE_RUN_EAGERLY, FULL_PRECISION
 from keras_perf.records.figures import in_percent
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.text.compiled_with import compiled_with
 
@@ -80,6 +80,7 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
 
     own, title = settings.own_compile, "Compile the train step"
     setting, action = "run_eagerly=True", compiled_with(own, run_eagerly=False)
+    from_python = not library_of(situation.facts).graphs_without_xla
     if settings.in_a_loop and not settings.eager_functions:
         setting = "a train step outside of tf.function"
         action = (
@@ -89,10 +90,10 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     elif settings.eager_functions:
         setting = "tf.config.run_functions_eagerly(True)"
         action = "tf.config.run_functions_eagerly(False)  # and compile without run_eagerly=True"
-    elif on_jax(situation.facts) and not settings.supports_jit:
+    elif from_python and not settings.supports_jit:
         title, setting, function = WITHOUT_A_LAYER
         action = f"{function}{_calling_it(situation.facts)}{IN_VALIDATION}"
-    elif on_jax(situation.facts):
+    elif from_python:
         setting = "run_eagerly=True, or jit_compile=False,"
         action = compiled_with(own, run_eagerly=False, jit_compile=True)
     if settings.own_train_step:
@@ -166,9 +167,10 @@ def _calling_it(facts: RunFacts) -> str:
 def _on_a_cpu_without(half: str, facts: RunFacts) -> bool:
     """TensorFlow trains on a CPU alone, in graphs without XLA, and has nothing quick for these."""
     settings = facts.settings
+    in_graphs = library_of(facts).graphs_without_xla
     on_cpu = facts.gpu_use.gpus_visible == 0 and "TPU" not in (settings.strategy or "")
     perhaps_by_xla = settings.jit_compile or (settings.in_a_loop and settings.jit_compile is None)
-    plain = on_cpu and not (on_jax(facts) or perhaps_by_xla or settings.run_eagerly)
+    plain = on_cpu and in_graphs and not (perhaps_by_xla or settings.run_eagerly)
     return plain and (half != "bfloat16" or facts.machine.cpu_bfloat16 is False)
 
 

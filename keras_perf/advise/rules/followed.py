@@ -10,7 +10,7 @@ from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.run.inference import VALIDATION, Inference
 from keras_perf.records.run.input.pipeline import Stage
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 CLEARLY_LESS = 0.6
@@ -225,9 +225,9 @@ def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
         return True
     if was["shapes_differ"]:
         return None if facts.input.shapes_differ else True
-    # On JAX only batches that came tell their rows: a shorter training may lack an epoch's last.
-    told = was["rows_differ"] and not facts.input.rows_differ and not on_jax(facts)
-    return True if told else None
+    # Of batches that came, a shorter training may lack an epoch's last.
+    known = library_of(facts).knows_rows
+    return True if known and was["rows_differ"] and not facts.input.rows_differ else None
 
 
 def works_less(summary: Summary, advice: Recommendation) -> bool | None:

@@ -6,7 +6,7 @@ from keras_perf.advise.step.making import made_in_threads, making_ms
 from keras_perf.analyse.cpu_share import share_of_cores
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.metrics.host_metrics import CORE_WAIT
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 
 HELD_MS = 0.5
 """A thread that waits for longer than this shares the interpreter with one that does not let go of
@@ -96,10 +96,11 @@ def _sum(summary: Summary, *parts: str) -> float:
 def _runs_beside_training(summary: Summary) -> bool:
     """Python code of the input pipeline runs in other threads than the one that trains.
 
-    Without tf.data, Keras on JAX makes a batch in the thread that trains, which is timed whole.
+    What makes a batch in the thread that trains is timed whole.
     """
     facts = summary.facts
-    if on_jax(facts) and not facts.input.stages and facts.input.input_kind != "tf.data":
+    by_tf_data = facts.input.input_kind == "tf.data" or library_of(facts).batches_by_tf_data
+    if not (by_tf_data or facts.input.stages):
         return made_in_threads(facts)
     return runs_python(summary)
 

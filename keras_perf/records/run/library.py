@@ -1,27 +1,87 @@
-"""What Keras computed with in a run."""
+"""What Keras computed with in a run, and what a reader has to know of it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from keras_perf.records.run.inference import Inference
 from keras_perf.records.run.input.pipeline import InputFacts
 from keras_perf.records.run.run_facts import RunFacts
 
 
-def library_of(facts: RunFacts) -> str:
-    """Its name, as a reader is told it."""
-    return "JAX" if on_jax(facts) else "TensorFlow"
+@dataclass(frozen=True)
+class Library:
+    """What Keras computes with, and how it differs from another.
+
+    Attributes:
+        name: its own, as a reader is told it.
+        backend: Keras's name for it.
+        by_tf_function: the train function is a `tf.function`, which takes batches of `tf.data`
+            inside of it, and is traced for Python numbers.
+        batches_by_tf_data: of arrays and generators, too, Keras makes a `tf.data` pipeline.
+        graphs_without_xla: what XLA does not compile runs as a graph; else from Python, one
+            operation after the other.
+        knows_rows: tells before a dataset is read whether its batches may differ in rows.
+        tells_compiling: each compilation, as it happens.
+        has_thread_settings: of operations, and of what launches a GPU's kernels.
+        replicas_run_as_one: several devices run one program with one optimizer, which sees the
+            gradients of all; else each of them has one.
+        updates_used_rows: an optimizer can leave out an embedding's rows that no example used.
+        lays_out_convolutions: in the order of axes that it takes for the quickest.
+        swept_on_gpus: `sweep_batch_size` was run with it there.
+    """
+
+    name: str
+    backend: str
+    by_tf_function: bool
+    batches_by_tf_data: bool
+    graphs_without_xla: bool
+    knows_rows: bool
+    tells_compiling: bool
+    has_thread_settings: bool
+    replicas_run_as_one: bool
+    updates_used_rows: bool
+    lays_out_convolutions: bool
+    swept_on_gpus: bool
 
 
-def on_jax(facts: RunFacts) -> bool:
-    """It was JAX, whose train function runs from Python where XLA does not compile it."""
-    return "jax" in facts.versions
+TENSORFLOW = Library(
+    "TensorFlow",
+    "tensorflow",
+    by_tf_function=True,
+    batches_by_tf_data=True,
+    graphs_without_xla=True,
+    knows_rows=True,
+    tells_compiling=False,
+    has_thread_settings=True,
+    replicas_run_as_one=False,
+    updates_used_rows=True,
+    lays_out_convolutions=True,
+    swept_on_gpus=True,
+)
+JAX = Library(
+    "JAX",
+    "jax",
+    by_tf_function=False,
+    batches_by_tf_data=False,
+    graphs_without_xla=False,
+    knows_rows=False,
+    tells_compiling=True,
+    has_thread_settings=False,
+    replicas_run_as_one=True,
+    updates_used_rows=False,
+    lays_out_convolutions=False,
+    swept_on_gpus=False,
+)
+
+
+def library_of(facts: RunFacts) -> Library:
+    """By the versions that were noted; TensorFlow where none was."""
+    return JAX if JAX.backend in facts.versions else TENSORFLOW
 
 
 def is_tuned(facts: RunFacts, known: InputFacts | Inference) -> bool:
-    """A thread of tf.data's tunes the making of these batches while they are made.
-
-    On TensorFlow Keras makes a dataset of whatever it is given.
-    """
+    """A thread of tf.data's tunes the making of these batches while they are made."""
     if known.dataset is not None:
         return known.dataset.autotuned
-    return known.input_kind == "tf.data" or not on_jax(facts)
+    return known.input_kind == "tf.data" or library_of(facts).batches_by_tf_data

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent, in_us
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 
 WORTH_SAYING = 0.05
 """Share of a step."""
@@ -55,7 +55,7 @@ def _one_layout(summary: Summary) -> str:
     channels_first = (
         'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
     )
-    if on_jax(facts):
+    if not library_of(facts).lays_out_convolutions:
         return f"cuDNN wants them channels first: {channels_first}"
     if capability < _VOLTA:
         return f"TensorFlow computes convolutions channels first on this GPU: {channels_first}"
@@ -109,7 +109,8 @@ def _fewer_waits(summary: Summary) -> str:
     remedy = "A larger batch makes them longer."
     if summary.facts.xla_may_help:
         remedy = "jit_compile=True makes them fewer, a larger batch longer."
-    if summary.facts.machine.gpu_thread_mode == "gpu_private" or on_jax(summary.facts):
+    has_it = summary.facts.machine.gpu_thread_mode == "gpu_private"
+    if has_it or not library_of(summary.facts).has_thread_settings:
         return remedy
     return (
         f"{remedy} TF_GPU_THREAD_MODE=gpu_private keeps the input pipeline from the threads that "

@@ -9,7 +9,7 @@ from keras_perf.analyse.hardware.gpu_busy import used_gpus
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import figure
 from keras_perf.records.run.devices.gpu_use import GpuUse
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.settings import DEFAULT_STRATEGY
 
@@ -21,14 +21,16 @@ NOTICED = 0.1
 
 HALF_BUSY_PCT = 50.0
 
-_ON_TENSORFLOW = "Build and compile the model within tf.distribute.MirroredStrategy().scope()"
+_IN_FIT = {
+    TENSORFLOW: "Build and compile the model within tf.distribute.MirroredStrategy().scope()",
+    JAX: (
+        "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the "
+        "model is built"
+    ),
+}
 _IN_A_LOOP = (
     "Train with tf.distribute.MirroredStrategy: experimental_distribute_dataset for the data and "
     "strategy.run in the step, as `keras-perf template` does"
-)
-_ON_JAX = (
-    "Call keras.distribution.set_distribution(keras.distribution.DataParallel()) before the model "
-    "is built"
 )
 
 INSTALL = "python -m pip install 'tensorflow[and-cuda]'"
@@ -47,7 +49,7 @@ def gpu_use_alerts(summary: Summary) -> Iterator[str]:
     yield from _model_on_the_cpu(use)
     if alone := idle_beside(summary):
         idle = f"GPU {alone[0]} is" if len(alone) == 1 else f"GPUs {listed(alone)} are"
-        remedy = _ON_JAX if on_jax(summary.facts) else _ON_TENSORFLOW
+        remedy = _IN_FIT[library_of(summary.facts)]
         if summary.facts.settings.in_a_loop:
             remedy = _IN_A_LOOP
         told = (

@@ -50,7 +50,7 @@ def loader_notes(run: Diagnosed) -> Iterator[str]:
     if loader.pinned:
         yield (
             "pin_memory=True buys nothing here: Keras copies each batch of the DataLoader into "
-            f"{library_of(facts)}'s own memory."
+            f"{library_of(facts).name}'s own memory."
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from keras_perf.advise.notes.diagnosed import Diagnosed
 from keras_perf.advise.notes.memory.host_memory import how_it_grows, time_until_full
 from keras_perf.records.run.devices.device_memory import DeviceMemory
-from keras_perf.records.run.library import library_of, on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 NEARLY_FULL = 0.95
@@ -17,7 +17,7 @@ NEARLY_FULL = 0.95
 
 def device_memory_notes(run: Diagnosed) -> Iterator[str]:
     """A sentence or two for each device."""
-    library = library_of(run.facts)
+    library = library_of(run.facts).name
     less = _needs_less(run.facts)
     for device in run.facts.gpu.device_memory:
         growth = run.summary.growth.get(f"{device.tag}/allocated_mib")
@@ -45,7 +45,7 @@ def device_memory_notes(run: Diagnosed) -> Iterator[str]:
 def _needs_less(facts: RunFacts) -> str:
     """What does, where it is not there already."""
     accumulating = "the optimizer's gradient_accumulation_steps in place of a larger batch"
-    accumulates = facts.settings.replicas == 1 or on_jax(facts)
+    accumulates = facts.settings.replicas == 1 or library_of(facts).replicas_run_as_one
     if not (facts.settings.dtype_policy or "").startswith("mixed"):
         also = f", and so does {accumulating}" if accumulates else ""
         return f"; mixed precision needs less{also}"

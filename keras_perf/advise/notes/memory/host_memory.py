@@ -113,9 +113,9 @@ def _usual_causes(growth: Growth, situation: Situation) -> str:
     traces = situation.facts.settings.function_traces
     if traces is not None and traces >= MANY_TRACES:
         return (
-            f"{library_of(situation.facts)} has traced the train function {traces:,} times and "
-            "keeps every graph: shapes that do not change (padded batches, drop_remainder=True) "
-            "end that."
+            f"{library_of(situation.facts).name} has traced the train function {traces:,} times "
+            "and keeps every graph: shapes that do not change (padded batches, "
+            "drop_remainder=True) end that."
         )
     share = growth.between_epochs
     causes = []

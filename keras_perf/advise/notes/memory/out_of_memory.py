@@ -12,7 +12,7 @@ from keras_perf.records.figures import figure, in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.library import library_of, on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 HAD_FITTED = 20
@@ -72,8 +72,8 @@ def _held(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -> str:
     if device is not None:
         limit = f" of at most {device.limit_mib:,.0f}" if device.limit_mib else ""
         return (
-            f"{library_of(facts)} had allocated up to {device.peak_mib:,.0f} MiB{limit} there, "
-            f"{device.current_mib:,.0f} of them beside what a step needs."
+            f"{library_of(facts).name} had allocated up to {device.peak_mib:,.0f} MiB{limit} "
+            f"there, {device.current_mib:,.0f} of them beside what a step needs."
         )
     machine = facts.machine
     whose, total = "machine", machine.memory_total_mib
@@ -114,12 +114,11 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     bound = largest_batch(ending, device, facts)
     most = "" if bound is None else f", and no more than {bound:,} can fit, for this array alone"
     replicas, half = facts.settings.replicas, max(1, (bound or batch) // 2)
-    if replicas > 1 and not on_jax(facts):
+    if replicas > 1 and not library_of(facts).replicas_run_as_one:
         # Neither a sweep nor Keras's accumulation of gradients works with several.
         each = figure(batch / replicas)
         return f"A batch of {batch:,}, {each} on each replica, is too large{most}. Try {half:,}."
-    # On JAX it was not run on a GPU.
-    sweeps = facts.settings.can_be_swept and not on_jax(facts)
+    sweeps = facts.settings.can_be_swept and library_of(facts).swept_on_gpus
     sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits" if sweeps else ""
     return (
         f"A batch of {batch:,} is too large{most}. Try {half:,}{sizes}. The optimizer's "

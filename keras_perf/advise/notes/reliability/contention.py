@@ -12,7 +12,7 @@ from keras_perf.analyse.cpu_share import crowded, is_throttled, shared_by_worker
 from keras_perf.analyse.summary import Summary
 from keras_perf.records.figures import in_ms, in_percent
 from keras_perf.records.metrics.host_metrics import THROTTLED
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 
 CLEARLY_HELD_MS = 1.0
 """A thread that waits for less may have waited for a core."""
@@ -63,7 +63,7 @@ def _of_quota(summary: Summary) -> str:
     share, cpus = in_percent(summary.sensors[THROTTLED] / 100), machine.container_cpus
     of_cpus = "" if cpus is None else f" of {cpus:g} CPU{'' if cpus == 1 else 's'}"
     fewer = "fewer threads at work use it up later"
-    if cpus is not None and not on_jax(summary.facts):
+    if cpus is not None and library_of(summary.facts).has_thread_settings:
         threads = max(1, math.floor(cpus))
         fewer = f"tf.config.threading.set_intra_op_parallelism_threads({threads}) uses it up later"
     return (

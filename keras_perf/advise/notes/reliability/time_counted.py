@@ -9,7 +9,7 @@ from keras_perf.analyse.from_traces.traced_compiling import TracedCompiling
 from keras_perf.analyse.summary import Summary
 from keras_perf.analyse.whole_training import training_ms
 from keras_perf.records.figures import counted, in_ms, in_percent, in_s
-from keras_perf.records.run.library import is_tuned, on_jax
+from keras_perf.records.run.library import is_tuned, library_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.times.outlier import Cause
 
@@ -113,8 +113,9 @@ def _beside_the_steps(share: Mapping[str, float], *, in_loop: bool) -> Iterator[
 
 
 def _how_compiling_is_told(summary: Summary) -> str:
-    if on_jax(summary.facts):
-        return "JAX tells when it does."
+    library = library_of(summary.facts)
+    if library.tells_compiling:
+        return f"{library.name} tells when it does."
     compiling = summary.compiling
     if compiling is not None:
         return _as_traced(compiling)

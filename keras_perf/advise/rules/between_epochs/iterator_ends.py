@@ -14,7 +14,7 @@ from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.advice_ids import VALIDATION_WITHOUT_AUTOTUNE
 from keras_perf.records.figures import in_percent, in_s
 from keras_perf.records.run.inference import VALIDATION, Inference
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.run_facts import RunFacts
 from keras_perf.records.run.times.outside_steps import OutsideSteps
 
@@ -101,7 +101,7 @@ def _code(found: Inference, facts: RunFacts, times: int) -> str | None:
         kinds = [stage.kind for stage in found.dataset.chains[0] if stage.kind != "options"]
         prefetched = "" if kinds[-1:] == ["prefetch"] else ".prefetch(2)"
         return UNTUNED.format(prefetched=prefetched, fewer="") if found.dataset.autotuned else None
-    if found.input_kind != "arrays" or on_jax(facts):
+    if found.input_kind != "arrays" or not library_of(facts).batches_by_tf_data:
         return None
     steps, fewer = facts.settings.validation_steps, ""
     if steps and times > 1:

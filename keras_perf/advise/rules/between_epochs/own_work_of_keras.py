@@ -5,7 +5,7 @@ from __future__ import annotations
 from keras_perf.advise.as_written import batch_size
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
-from keras_perf.records.run.library import is_tuned, on_jax
+from keras_perf.records.run.library import is_tuned, library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 AGAIN = "dataset = dataset.repeat().prefetch(tf.data.AUTOTUNE)\n"
@@ -38,8 +38,7 @@ def iterators_ms(situation: Situation) -> float:
     known, steps = facts.outside, facts.steps_before_gaps
     if known is None or not usual_ms(situation) or not known.usual_iterator_s or not steps:
         return 0.0
-    # On JAX Keras makes batches of arrays without tf.data.
-    of_arrays = facts.input.input_kind == "arrays" and not on_jax(facts)
+    of_arrays = facts.input.input_kind == "arrays" and library_of(facts).batches_by_tf_data
     repeats = "repeat" in facts.input.kinds and facts.length.ends_by_steps
     if repeats or not (situation.own_dataset or of_arrays):
         return 0.0
@@ -69,7 +68,7 @@ def of_arrays(facts: RunFacts) -> str:
     `from_tensor_slices((x, y)).shuffle(rows).batch(1024)` took 1.6 ms a batch, this 0.3: it has no
     work for each example.
     """
-    if facts.input.input_kind != "arrays" or on_jax(facts):
+    if facts.input.input_kind != "arrays" or not library_of(facts).batches_by_tf_data:
         return ""
     batch = batch_size(facts) or "batch_size"
     return (

@@ -12,7 +12,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel, between
 from keras_perf.records.advice_ids import DISABLE_XLA, STABLE_SHAPES
 from keras_perf.records.figures import figure, in_ms
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.times.outlier import Cause
 from keras_perf.records.run.tried.advice_trials import TriedChange
 from keras_perf.records.text.compiled_with import compiled_with
@@ -86,8 +86,7 @@ def stable_lengths(
     settings = situation.facts.settings
     # Of a loop of which nobody has said so, XLA is not there.
     by_xla = settings.jit_compile or (settings.jit_compile is None and not settings.in_a_loop)
-    # On JAX there is no graph without it.
-    if by_xla and not on_jax(situation.facts):
+    if by_xla and library_of(situation.facts).graphs_without_xla:
         ways.append(_without_xla(situation))
     best, *others = sorted(ways, key=lambda way: -way.gain(model))
     gains = {way.title: f"{max(1.0, way.gain(model)):.2f}×" for way in others}

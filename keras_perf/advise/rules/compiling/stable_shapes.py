@@ -12,7 +12,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.step_model import StepModel
 from keras_perf.records.advice_ids import STABLE_SHAPES
 from keras_perf.records.figures import in_ms
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 WORTH_MENDING = 0.02
@@ -38,23 +38,25 @@ LAST_BATCH = (
 
 IF_SHUFFLED = " unless the data are shuffled"
 
-ONE_SHAPE = (
-    "Trace the train function once",
-    "every batch has the same shape, so something else differs: Python arguments, or "
-    "Python objects that the function uses.",
-    "@tf.function(reduce_retracing=True)  # and tensors in place of Python numbers",
-)
-ONE_SHAPE_ON_JAX = (
-    "Compile the train function once",
-    "every batch has the same shape, so something else differs: dtypes, or Python numbers "
-    "that the step is given.",
-    "JAX_LOG_COMPILES=1 python train.py  # in a shell: it names what is compiled, and for what",
-)
+ONE_SHAPE = {
+    TENSORFLOW: (
+        "Trace the train function once",
+        "every batch has the same shape, so something else differs: Python arguments, or "
+        "Python objects that the function uses.",
+        "@tf.function(reduce_retracing=True)  # and tensors in place of Python numbers",
+    ),
+    JAX: (
+        "Compile the train function once",
+        "every batch has the same shape, so something else differs: dtypes, or Python numbers "
+        "that the step is given.",
+        "JAX_LOG_COMPILES=1 python train.py  # in a shell: it names what is compiled, and for what",
+    ),
+}
 EACH_CALL = (
-    ONE_SHAPE[0],
+    ONE_SHAPE[TENSORFLOW][0],
     "most calls are traced, which an epoch's last batch with fewer rows does not explain: Python "
     "arguments, as the number of a step, or Python objects that the function uses.",
-    ONE_SHAPE[2],
+    ONE_SHAPE[TENSORFLOW][2],
 )
 """Title, reason and code where no batch differs from another, or that is not it."""
 
@@ -148,7 +150,7 @@ def _what_changes(situation: Situation) -> tuple[str, str, str]:
             f"{in_few_lengths(situation)}",
         )
     if not known.rows_differ:
-        return ONE_SHAPE_ON_JAX if on_jax(situation.facts) else ONE_SHAPE
+        return ONE_SHAPE[library_of(situation.facts)]
     if settings.in_a_loop and _mostly_traced(situation.facts):
         return EACH_CALL
     return (

@@ -8,24 +8,26 @@ from keras_perf.advise.rules.input.waiting_workers import present_workers
 from keras_perf.advise.situation import Situation
 from keras_perf.advise.step.interpreter import LOADERS
 from keras_perf.records.run.input.pipeline import InputFacts
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 
 QUEUE = 10
 """Batches that Keras lets workers make ahead, unless `max_queue_size` says otherwise: of more
 workers some have nothing to do."""
 
-FORKED_BESIDE_JAX = (
-    "\n# JAX warns of os.fork(): in these processes the batches' code must not use JAX or keras.ops"
-)
-"""They are forked where Python's default start method forks; what holds a lock of JAX's threads
-then hangs."""
-
-FORKED_BESIDE_TENSORFLOW = (
-    "\n# in these processes the batches' code must use no TensorFlow, keras.ops or layers: they\n"
-    "# are copies of a process that trains, in which such code may wait for ever; where Python\n"
-    '# starts them anew, the program needs `if __name__ == "__main__":`'
-)
-"""TensorFlow's threads are in no copy of a process, and what they hold stays held there."""
+FORKED_BESIDE = {
+    TENSORFLOW: (
+        "\n# in these processes the batches' code must use no TensorFlow, keras.ops or layers: "
+        "they\n# are copies of a process that trains, in which such code may wait for ever; where "
+        "Python\n"
+        '# starts them anew, the program needs `if __name__ == "__main__":`'
+    ),
+    JAX: (
+        "\n# JAX warns of os.fork(): in these processes the batches' code must not use JAX or "
+        "keras.ops"
+    ),
+}
+"""They are forked where Python's default start method forks. Threads of either are in no copy of a
+process, and what they hold stays held there."""
 
 PASSED_ON = "\n# an __init__ of its own passes them on, super().__init__(**kwargs)"
 
@@ -59,7 +61,7 @@ def with_workers(kind: str, situation: Situation, number: int, *, threads: bool)
         comments = BESIDE_EACH_OTHER if kind == "generator" else PASSED_ON + BESIDE_EACH_OTHER
     elif not threads and not facts.input.input_processes:
         comments = PASSED_ON_TO_PROCESSES if kind == "PyDataset" else ""
-        comments += FORKED_BESIDE_JAX if on_jax(facts) else FORKED_BESIDE_TENSORFLOW
+        comments += FORKED_BESIDE[library_of(facts)]
     if kind == "PyDataset":
         return f"model.fit({_class_of(facts.input)}(..., {workers}), ...){comments}"
     steps = facts.length.epoch_steps

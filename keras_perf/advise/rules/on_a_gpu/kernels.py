@@ -11,7 +11,7 @@ from keras_perf.advise.situation import Situation
 from keras_perf.analyse.cpu_share import used_pct
 from keras_perf.records.advice_ids import DISABLE_XLA, ENABLE_XLA, GPU_THREAD_MODE
 from keras_perf.records.figures import in_percent
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.settings import PYTHON_OPERATIONS
 from keras_perf.records.text.compiled_with import compiled_with
 
@@ -56,8 +56,9 @@ def gpu_thread_mode(situation: Situation) -> Recommendation | None:
     """The input pipeline's threads keep those that launch kernels waiting."""
     summary = situation.summary
     busy = used_pct(summary) / summary.facts.machine.cores
-    has_it = summary.facts.machine.gpu_thread_mode or on_jax(summary.facts)
-    if situation.facts.training_gpu is None or has_it or busy < BUSY_PCT:
+    facts = situation.facts
+    possible = library_of(facts).has_thread_settings and not facts.machine.gpu_thread_mode
+    if facts.training_gpu is None or not possible or busy < BUSY_PCT:
         return None
     return predicted(
         situation.model,

@@ -10,7 +10,7 @@ from keras_perf.advise.rules.on_a_gpu.training_gpu import on_kernels, was_slower
 from keras_perf.advise.rules.rule import rule
 from keras_perf.advise.situation import Situation
 from keras_perf.records.advice_ids import FULL_PRECISION, MIXED_PRECISION, MULTIPLES_OF_8
-from keras_perf.records.run.library import on_jax
+from keras_perf.records.run.library import library_of
 from keras_perf.records.run.machine import BFLOAT16
 from keras_perf.records.run.run_facts import RunFacts
 
@@ -33,7 +33,8 @@ def mixed_precision(situation: Situation) -> Recommendation | None:
     if gpu is None or not gpu.has_tensor_cores or not in_float32 or slower:
         return None
     policy = "mixed_bfloat16" if gpu.compute_capability >= BFLOAT16 else "mixed_float16"
-    if policy == "mixed_float16" and settings.several_in_fit and not on_jax(situation.facts):
+    seen_in_all = library_of(situation.facts).replicas_run_as_one
+    if policy == "mixed_float16" and settings.several_in_fit and not seen_in_all:
         return None  # Keras looks for an overflow in the first replica's gradients only.
     return predicted(
         situation.model,
