@@ -21,19 +21,21 @@ PRODUCTS = 20
 """Timed together, after as many that are not."""
 
 Work = Callable[[], object]
-Works = tuple[Work, Work, Work]
+Works = tuple[Work, Work, Work, Work, Work]
 
 
 def pytorch(size: int) -> Works:
-    """A matrix product, elementwise work and a copy, each waited for."""
+    """A matrix product, elementwise work, a copy there, to it and from it, each waited for."""
     import torch
 
     x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
+    host = x.cpu()
 
     def waited(work: Work) -> Work:
         return lambda: (work(), torch.cuda.synchronize())
 
-    return waited(lambda: x @ x), waited(lambda: torch.sin(x) * 2 + 1), waited(x.clone)
+    product, elementwise = waited(lambda: x @ x), waited(lambda: torch.sin(x) * 2 + 1)
+    return product, elementwise, waited(x.clone), waited(lambda: host.to("cuda")), x.cpu
 
 
 def jax(size: int) -> Works:
@@ -41,13 +43,18 @@ def jax(size: int) -> Works:
     import jax
     import jax.numpy as jnp
 
-    x = jax.device_put(jnp.ones((size, size), jnp.bfloat16), jax.devices("gpu")[0])
+    gpu = jax.devices("gpu")[0]
+    x = jax.device_put(jnp.ones((size, size), jnp.bfloat16), gpu)
+    host = jax.device_get(x)
     works = (lambda x: x @ x), (lambda x: jnp.sin(x) * 2 + 1), (lambda x: x + 1)
     product, elementwise, copy = map(jax.jit, works)
     return (
         lambda: product(x).block_until_ready(),
         lambda: elementwise(x).block_until_ready(),
         lambda: copy(x).block_until_ready(),
+        lambda: jax.device_put(host, gpu).block_until_ready(),
+        # What was handed back once is kept beside an array.
+        lambda: jax.device_get(copy(x)),
     )
 
 
@@ -58,13 +65,14 @@ def tensorflow(size: int) -> Works:
     if not tf.config.list_physical_devices("GPU"):
         raise RuntimeError("TensorFlow finds no GPU")
     x = tf.cast(tf.random.normal((size, size)), tf.bfloat16)
+    host = x.numpy()
 
     def waited(work: Work) -> Work:
         return lambda: (work(), tf.test.experimental.sync_devices())
 
     works = (lambda: tf.matmul(x, x)), (lambda: tf.sin(x) * 2 + 1), (lambda: x + 1)
     product, elementwise, copy = map(waited, works)
-    return product, elementwise, copy
+    return product, elementwise, copy, waited(lambda: tf.constant(host)), x.numpy
 
 
 FRAMEWORKS = {pytorch: "torch", jax: "jax", tensorflow: "tensorflow"}
@@ -81,6 +89,9 @@ class Load(NamedTuple):
     elementwise: Work
     copy: Work
     """Reads the whole array and writes it, and computes next to nothing."""
+    upload: Work
+    download: Work
+    """From the host's memory, and back to it."""
     skipped: list[str]
     """Of each framework that cannot make one, why."""
 
@@ -95,8 +106,8 @@ def load() -> Load:
     for make in FRAMEWORKS:
         try:
             for size in SIZES:
-                product, elementwise, copy = make(size)
-                if max(warmed_s(elementwise), warmed_s(product)) < FINE_S:
+                works = make(size)
+                if max(map(warmed_s, works[:2])) < FINE_S:
                     break
         except Exception as error:  # noqa: BLE001  each fails in a way of its own
             [why, *_] = [*str(error).splitlines(), repr(error)]
@@ -104,7 +115,7 @@ def load() -> Load:
         else:
             made_with = f"{make.__name__}, {size} x {size} bfloat16"
             skipped = [*reasons, *not_installed(make)]
-            return Load(made_with, size, product, elementwise, copy, skipped)
+            return Load(made_with, size, *works, skipped)
     raise RuntimeError("; ".join(reasons))
 
 

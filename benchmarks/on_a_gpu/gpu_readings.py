@@ -8,11 +8,12 @@ anything is computed; energy from the counter against the power that was polled 
 memory, power, temperature, clock, PCIe lanes and throttling against `nvidia-smi` under full load;
 on Hopper and newer, activity of the tensor cores, near zero for elementwise work and high for a
 large bfloat16 matrix product, of the multiprocessors, near zero asleep, and of the memory, high in
-a copy; where the vendor's figures of the GPU are known, tensor cores and memory also against what
-the product computes and the copy moves of them (within 15 points). Also that every metric of the
-table is read or named as not supported, that CUDA says which GPUs are ours, and that a hundred
-starts and ends leave no file open. What a sample takes of the real driver is printed, and of each
-load all that was read.
+a copy; warps are resident for no longer than multiprocessors are busy; where the vendor's figures
+of the GPU are known, tensor cores and memory also against what the product computes and the copy
+moves of them (within 15 points). What goes over PCIe is held against what is copied to the GPU and
+from it (at most 30 % more, for headers go with it). Also that every metric of the table is read or
+named as not supported, that CUDA says which GPUs are ours, and that a hundred starts and ends leave
+no file open. What a sample takes of the real driver is printed, and of each load all that was read.
 
 How: the load is made with PyTorch, JAX or TensorFlow, the first that finds a GPU, on the first
 GPU that this process sees. Beside it only nvidia-ml-py is needed (`pip install --no-deps .`).
@@ -56,6 +57,8 @@ NO_TENSOR_PCT, MUCH_TENSOR_PCT = 2.0, 30.0
 NO_SM_PCT, MUCH_SM_PCT = 5.0, 50.0
 MUCH_DRAM_PCT = 30.0
 RECKONED_POINTS = 15.0
+TRANSFERRED = (0.9, 1.3)
+"""Of what is copied, so much goes over PCIe: with it go headers."""
 AS_THE_TOOL = {
     "memory_used_mib": 64.0,
     "power_w": 20.0,
@@ -186,7 +189,7 @@ class Bench:
         self._taken: dict[tuple[str, float], Readings] = {}
 
     def readings(self, kind: str, share: float) -> Readings:
-        """Of `product`, `elementwise` or `copy` work, busy for that share of the time."""
+        """Of a load's work, busy for that share of the time."""
         if (kind, share) not in self._taken:
             work = getattr(self._load, kind)
             found = readings(work, share, self._seconds, self._uuid)
@@ -276,14 +279,25 @@ class Bench:
         yield line, low <= NO_TENSOR_PCT and high >= MUCH_TENSOR_PCT
 
     def multiprocessors(self) -> Checked:
-        """Busy in a product, idle while the process sleeps."""
-        high = self.readings("product", 1.0).ours.get("sm_active_pct")
-        if high is None:
+        """Busy in a product, idle while the process sleeps; warps are resident where they are."""
+        busy, asleep = self.readings("product", 1.0).ours, self.readings("product", 0.0).ours
+        if "sm_active_pct" not in busy:
             yield "no GPM on this GPU: activity of the multiprocessors is not checked", None
             return
-        low = self.readings("product", 0.0).ours["sm_active_pct"]
+        low, high = asleep["sm_active_pct"], busy["sm_active_pct"]
         line = f"multiprocessors: {low:.1f}% asleep, {high:.1f}% in a matrix product"
         yield line, low <= NO_SM_PCT and high >= MUCH_SM_PCT
+        found = self.readings("elementwise", 1.0).ours
+        least, held, at_work = (
+            asleep["occupancy_pct"],
+            found["occupancy_pct"],
+            found["sm_active_pct"],
+        )
+        line = (
+            f"occupancy: {least:.1f}% asleep, {held:.1f}% in elementwise work, for "
+            f"{at_work:.1f}% of which multiprocessors are busy"
+        )
+        yield line, least <= NO_SM_PCT < held <= at_work + POINTS
 
     def memory_bandwidth(self) -> Checked:
         """Busy in a copy, more than in a product, which reads each number many times."""
@@ -294,6 +308,22 @@ class Bench:
         low = self.readings("product", 1.0).ours["dram_bandwidth_pct"]
         line = f"memory: {low:.1f}% in a matrix product, {high:.1f}% in a copy"
         yield line, low < high and high >= MUCH_DRAM_PCT
+
+    def transfers(self) -> Checked:
+        """What goes over PCIe, against what is copied to the GPU and from it."""
+        mib = 2 * self._load.size**2 / 2**20
+        for kind, name in (
+            ("upload", "pcie_received_mib_per_sec"),
+            ("download", "pcie_sent_mib_per_sec"),
+        ):
+            found = self.readings(kind, 1.0)
+            ours, copied = found.ours.get(name), mib * found.per_s
+            if ours is None:
+                yield f"{name}: this GPU does not tell", None
+                continue
+            least, most = TRANSFERRED
+            line = f"{name}: {ours:,.0f}, {copied:,.0f} are copied"
+            yield line, least * copied <= ours <= most * copied
 
     def reckoned(self) -> Checked:
         """Tensor cores and memory against what the loads compute and move a second.
@@ -361,6 +391,7 @@ class Bench:
         yield "tensor cores", self.tensor_cores
         yield "multiprocessors", self.multiprocessors
         yield "memory", self.memory_bandwidth
+        yield "transfers", self.transfers
         yield "reckoned", self.reckoned
         yield "cost", self.cost
         yield "starts", self.starts

@@ -14,13 +14,16 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
-ANYTHING, SM, TENSOR, DRAM = 1, 2, 5, 10  # of nvmlGpmMetricId_t
+ANYTHING, SM, OCCUPANCY, TENSOR, DRAM, SENT, RECEIVED = 1, 2, 3, 5, 10, 20, 21
+"""Of nvmlGpmMetricId_t."""
 SMI = "90, 1000, 312.5, 61, 1980, 16, 16, 5, 1980"
 SIZE = 8192
 TIMES_PER_S = {
     "product": 0.7 * 989e12 / (2 * SIZE**3),
     "elementwise": 1e4,
     "copy": 0.85 * 4.8e12 / (4 * SIZE**2),
+    "upload": 0.95 * 20_000 / (2 * SIZE**2 / 2**20),
+    "download": 0.95 * 10_000 / (2 * SIZE**2 / 2**20),
 }
 """Of each work, so that an H200 is as busy with it as it says."""
 
@@ -34,6 +37,7 @@ class Array:
     def busy(self, **shares):
         for metric, share in ((SM, "sm"), (TENSOR, "tensor"), (DRAM, "dram")):
             self.nvml.gpm(metric, shares[share])
+        self.nvml.gpm(OCCUPANCY, 0.8 * shares["sm"])
 
     def __matmul__(self, other):
         self.busy(sm=95.0, tensor=70.0, dram=20.0)
@@ -44,6 +48,13 @@ class Array:
 
     def clone(self):
         self.busy(sm=80.0, tensor=0.0, dram=85.0)
+
+    def cpu(self):
+        self.nvml.gpm(SENT, 10_000)
+        return self
+
+    def to(self, device):
+        self.nvml.gpm(RECEIVED, 20_000)
 
 
 @pytest.fixture
@@ -116,14 +127,14 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 32
+    assert len(lines) == 35
     told = capsys.readouterr().out
     assert str(readings.gpu_checks.RESULTS) in told
-    assert [told.count(each) for each in ("\nok    ", "\nskip  ")] == [31, 1]
+    assert [told.count(each) for each in ("\nok    ", "\nskip  ")] == [34, 1]
     [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 31]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 34]
 
 
 def test_tables_of_one_benchmark_stay_side_by_side(readings):
@@ -159,7 +170,8 @@ def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monke
     jax.numpy = types.ModuleType("jax.numpy")
     jax.numpy.bfloat16, jax.numpy.ones = None, lambda *how: Ready(nvml)
     jax.numpy.sin = lambda x: x
-    jax.device_put, jax.devices, jax.jit = lambda x, gpu: x, lambda kind: [kind], lambda work: work
+    jax.devices, jax.jit, jax.device_get = lambda kind: [kind], lambda work: work, Ready.cpu
+    jax.device_put = lambda x, gpu: (x.to(gpu), x)[1]
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "jax", jax)
     monkeypatch.setitem(sys.modules, "jax.numpy", jax.numpy)
@@ -197,6 +209,8 @@ def test_what_else_differs_from_nvidia_smi_is_wrong(readings, nvml, field, value
     [
         ("product", "tensor cores: 70.0% busy, 3[0-5]."),
         ("copy", "memory: 85.0% busy, (3[6-9]|4[0-2])."),
+        ("upload", "pcie_received_mib_per_sec: 20,000, 9,"),
+        ("download", "pcie_sent_mib_per_sec: 10,000, 4,"),
     ],
 )
 def test_activity_that_is_not_what_a_load_does_is_wrong(readings, monkeypatch, work, told):
@@ -229,7 +243,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
         *(f"FAILED utilization {share}%" for share in (0, 25, 50, 100)),
         "FAILED energy",
     ]
-    assert len([line for line in lines if line.startswith("ok")]) == 7
+    assert len([line for line in lines if line.startswith("ok")]) == 10
     assert len([line for line in lines if line.startswith("skip")]) == 12
 
 
