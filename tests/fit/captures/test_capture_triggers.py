@@ -10,6 +10,7 @@ import numpy as np
 import programs
 import pytest
 import tensorflow as tf
+from numpy.lib.stride_tricks import sliding_window_view
 from traces import At, captures, marked_steps, traces
 
 import keras_perf as kp
@@ -164,6 +165,11 @@ class Slower(keras.callbacks.Callback):
         if batch >= self.first:
             time.sleep(3 * np.median(np.diff(self.ends[: self.first])))
 
+    def became_slower(self, step):
+        """Some 32 steps not long before it took longer, by this clock, than the quickest did."""
+        medians = [np.median(took) for took in sliding_window_view(np.diff(self.ends[:step]), 32)]
+        return max(medians[-64:]) > 1.8 * min(medians)
+
 
 class NotRead:
     """In place of reading a trace: beside that no step is judged, however long it takes."""
@@ -182,9 +188,12 @@ def test_steps_that_become_slower_are_captured(tmp_path, monkeypatch):
     """Single steps may be slow by themselves on a busy machine, and are captured too."""
     monkeypatch.setattr("keras_perf.capture.background_reader.TraceReading", NotRead)
     arguments = {"on_slow_step": 2.0, "max_captures": 50, "cooldown_s": 0.3}
-    fit(tmp_path, programs.Sleeper(2), *stalls(140), Slower(150), **arguments)
-    [found] = [c for c in captures(tmp_path) if "times the usual" in c["reason"]]
-    assert 150 < found["first_step"] < 300
+    slower = Slower(150)
+    fit(tmp_path, programs.Sleeper(2), *stalls(140), slower, **arguments)
+    found = [c["first_step"] for c in captures(tmp_path) if "times the usual" in c["reason"]]
+    *_, after = sorted(found)
+    assert 150 < after < 300
+    assert all(map(slower.became_slower, found))
 
 
 @pytest.mark.timing
