@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from keras_perf.records.text.visible import keep_to_one_line
+from keras_perf.records.text.without_tensorflow import NEEDED, lacks_tensorflow
 
 if TYPE_CHECKING:
     from keras_perf.advise.recommendation import Recommendation as Recommendation
@@ -107,10 +108,9 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(f"keras_perf.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "tensorflow":
+        if not lacks_tensorflow(error):
             raise
-        needed = "needs TensorFlow, which is not installed: pip install tensorflow."
-        raise ImportError(f"keras_perf: {name} {needed}") from error
+        raise ImportError(f"keras_perf: {name} {NEEDED}") from error
     globals()[name] = value
     return value
 

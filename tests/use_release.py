@@ -69,6 +69,9 @@ for route in ("/index.js", "/tab.css"):
     assert routes[route].get(route).text, route
 [run] = routes["/runs"].get("/runs").json["runs"]
 assert run["name"] == "run"
+for route in ("/page", "/steps"):
+    answer = routes[route].get(route, query_string={"run": "run"})
+    assert answer.status_code == 200, (route, answer.text)
 assert "perf" in routes["/page"].get("/page", query_string={"run": "run"}).text
 """
 
@@ -198,6 +201,7 @@ def main() -> None:
             room.use(version)
         print(f"{archive.name} works where it was installed", flush=True)
     if find_spec("jax") is None:
+        print("Without TensorFlow nothing was tried: JAX is not installed here")
         return
     with tempfile.TemporaryDirectory(prefix="keras_perf_release_") as folder:
         room = Room(Path(folder), wheels[0], lacks="tensorflow")

@@ -25,7 +25,7 @@ Works = tuple[Work, Work, Work, Work, Work]
 
 
 def pytorch(size: int) -> Works:
-    """A matrix product, elementwise work, a copy there, to it and from it, each waited for."""
+    """A product of matrices, elementwise work, copies within it, to it and from it: waited for."""
     import torch
 
     x = torch.randn(size, size, device="cuda", dtype=torch.bfloat16)
@@ -53,7 +53,7 @@ def jax(size: int) -> Works:
         lambda: elementwise(x).block_until_ready(),
         lambda: copy(x).block_until_ready(),
         lambda: jax.device_put(host, gpu).block_until_ready(),
-        # What was handed back once is kept beside an array.
+        # Of an array, what was handed back once is kept.
         lambda: jax.device_get(copy(x)),
     )
 
@@ -72,7 +72,8 @@ def tensorflow(size: int) -> Works:
 
     works = (lambda: tf.matmul(x, x)), (lambda: tf.sin(x) * 2 + 1), (lambda: x + 1)
     product, elementwise, copy = map(waited, works)
-    return product, elementwise, copy, waited(lambda: tf.constant(host)), x.numpy
+    # Of an array, what was handed back once is kept.
+    return product, elementwise, copy, waited(lambda: tf.constant(host)), lambda: (x + 1).numpy()
 
 
 FRAMEWORKS = {pytorch: "torch", jax: "jax", tensorflow: "tensorflow"}

@@ -111,7 +111,7 @@ _BY_GRAIN = "grain.transforms.Batch({}{})  # the last of operations in grain.Dat
 def in_batches_of(rows: int | str, facts: RunFacts, *, whole: bool = False) -> str:
     """Code for batches of so many rows, by the kind of input; of a dataset `whole` ones alone."""
     method = "padded_batch" if "padded_batch" in facts.input.kinds else "batch"
-    whole = whole or (library_of(facts).knows_rows and not facts.input.rows_differ)
+    whole = whole or (library_of(facts).tells_rows_ahead and not facts.input.rows_differ)
     padding = ", ..." if method == "padded_batch" else ""
     dataset = f"dataset = dataset.{method}({{}}{padding}{', drop_remainder=True' if whole else ''})"
     if isinstance(rows, int) and facts.given_to_each_replica:

@@ -15,6 +15,7 @@ from keras_perf.cli.demo_folders import OWN
 from keras_perf.cli.output import CLOSED_PIPE, complain, readable_output
 from keras_perf.cli.run import add_run, run
 from keras_perf.records.text.visible import visible
+from keras_perf.records.text.without_tensorflow import NEEDED, lacks_tensorflow
 
 ONE_RUN = "the directory given to the callbacks, or an event file"
 LOGDIR = f"{ONE_RUN}, or a directory above several runs"
@@ -205,8 +206,10 @@ def _done(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # noqa: BLE001  the command line's last word
-        what = f"{type(error).__name__}: {error}"
-        complain(f"keras-perf {arguments.command} failed: {what}")
+        what = f"failed: {type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and lacks_tensorflow(error):
+            what = NEEDED
+        complain(f"keras-perf {arguments.command} {what}")
         return 1
     except KeyboardInterrupt:
         return 1

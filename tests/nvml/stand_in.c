@@ -332,7 +332,8 @@ int stand_in_set(int device, const char *field, double value) {
 #define FIELD(name) if (!strcmp(field, #name)) { d->name = value; return 0; }
     FIELD(utilization) FIELD(power_mw) FIELD(energy_mj) FIELD(reasons) FIELD(lanes)
     FIELD(generation) FIELD(has_gpm) FIELD(mig) FIELD(persistence)
-    FIELD(counting)
+    FIELD(counting) FIELD(temperature)
+    if (!strcmp(field, "sm_clock")) { d->clocks[1] = value; return 0; }
     return -1;
 }
 

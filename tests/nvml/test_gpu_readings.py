@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "on_a_gpu"
 ANYTHING, SM, OCCUPANCY, TENSOR, DRAM, SENT, RECEIVED = 1, 2, 3, 5, 10, 20, 21
 """Of nvmlGpmMetricId_t."""
-SMI = "90, 1000, 312.5, 61, 1980, 16, 16, 5, 1980"
+SMI = "90, 1000, 312.5, 61, 1980, 16, 16, 5, 5, 1980"
 SIZE = 8192
 TIMES_PER_S = {
     "product": 0.7 * 989e12 / (2 * SIZE**3),
@@ -31,16 +32,21 @@ TIMES_PER_S = {
 class Array:
     """Multiplied or not, it takes a moment, and parts of the GPU are said to be busy or not."""
 
+    kept = False
+    """What was handed back once."""
+
     def __init__(self, nvml) -> None:
-        self.nvml = nvml
+        self.nvml, self.handed_back = nvml, False
 
     def busy(self, **shares):
         for metric, share in ((SM, "sm"), (TENSOR, "tensor"), (DRAM, "dram")):
             self.nvml.gpm(metric, shares[share])
-        self.nvml.gpm(OCCUPANCY, 0.8 * shares["sm"])
+        self.nvml.gpm(OCCUPANCY, shares.get("warps", 0.8) * shares["sm"])
 
     def __matmul__(self, other):
-        self.busy(sm=95.0, tensor=70.0, dram=20.0)
+        self.nvml.gpm(SENT, 0.0)
+        self.nvml.gpm(RECEIVED, 0.0)
+        self.busy(sm=95.0, tensor=70.0, dram=20.0, warps=0.2)
 
     def sin(self):
         self.busy(sm=90.0, tensor=0.5, dram=50.0)
@@ -50,11 +56,14 @@ class Array:
         self.busy(sm=80.0, tensor=0.0, dram=85.0)
 
     def cpu(self):
-        self.nvml.gpm(SENT, 10_000)
+        self.nvml.gpm(RECEIVED, 0.0)
+        self.nvml.gpm(SENT, 0.0 if self.kept and self.handed_back else 10_000.0)
+        self.handed_back = True
         return self
 
     def to(self, device):
-        self.nvml.gpm(RECEIVED, 20_000)
+        self.nvml.gpm(SENT, 0.0)
+        self.nvml.gpm(RECEIVED, 20_000.0)
 
 
 @pytest.fixture
@@ -67,6 +76,7 @@ def readings(nvml, tmp_path, monkeypatch):
 
     nvml.set(nvml.add("GPU-1"), has_gpm=1, counting=1)
     nvml.gpm(ANYTHING, 90.0)
+    nvml.process(os.getpid(), 900)
     reader = partial(gpu_readings.NvmlReader, cuda=nvml.cuda)
     for asks in (gpu_checks, gpu_readings):
         monkeypatch.setattr(asks, "NvmlReader", reader)
@@ -81,7 +91,8 @@ def readings(nvml, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_loads, "find_spec", lambda name: None if name == "jax" else name)
     tool = tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
-    tool.write_text(f'#!/bin/sh\ncase "$*" in *reasons*) echo 0x0;; *) echo "{SMI}";; esac\n')
+    others = '*reasons*) echo 0x0;; *compute-apps*) echo "$PPID, 900";;'
+    tool.write_text(f'#!/bin/sh\ncase "$*" in {others} *) echo "{SMI}";; esac\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
     small = {"INTERVAL_S": 0.02, "SETTLE_S": 0.01, "ASKED_S": 0.3, "SAMPLES": 3, "STARTS": 3}
@@ -127,14 +138,14 @@ def test_a_gpu_that_agrees_with_the_other_tools_is_found_right_and_kept(readings
     assert "load by pytorch, " in head
     assert lines[0] == "skip  jax: it is not installed"
     assert all(line.startswith("ok    ") for line in lines[1:])
-    assert len(lines) == 35
+    assert len(lines) == 37
     told = capsys.readouterr().out
     assert str(readings.gpu_checks.RESULTS) in told
-    assert [told.count(each) for each in ("\nok    ", "\nskip  ")] == [34, 1]
+    assert [told.count(each) for each in ("\nok    ", "\nskip  ")] == [36, 1]
     [file] = readings.gpu_checks.RESULTS.glob("nvidia-h200-*.json")
     found = json.loads(file.read_text(encoding="utf-8"))["benchmarks"]["gpu_readings"]
     assert found["tables"]["gpu"][0]["name"] == "NVIDIA H200"
-    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 34]
+    assert [row["result"] for row in found["tables"]["checks"]] == ["skip", *["ok"] * 36]
 
 
 def test_tables_of_one_benchmark_stay_side_by_side(readings):
@@ -149,22 +160,31 @@ def test_tables_of_one_benchmark_stay_side_by_side(readings):
     assert about == dict.fromkeys(tables, ("A GPU", "how"))
 
 
+class Ready(Array):
+    """As JAX's and TensorFlow's: it keeps what it has handed back."""
+
+    kept = True
+
+    def block_until_ready(self):
+        return self
+
+    def __matmul__(self, other):
+        super().__matmul__(other)
+        return Ready(self.nvml)
+
+    def __mul__(self, factor):
+        self.sin()
+        return Ready(self.nvml)
+
+    def __add__(self, one):
+        self.clone()
+        return Ready(self.nvml)
+
+    def numpy(self):
+        return self.cpu()
+
+
 def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monkeypatch):
-    class Ready(Array):
-        def block_until_ready(self):
-            return self
-
-        def __matmul__(self, other):
-            super().__matmul__(other)
-            return self
-
-        def __mul__(self, factor):
-            self.sin()
-            return self
-
-        def __add__(self, one):
-            self.clone()
-            return self
 
     jax = types.ModuleType("jax")
     jax.numpy = types.ModuleType("jax.numpy")
@@ -182,6 +202,28 @@ def test_jax_makes_the_load_where_pytorch_is_not_installed(readings, nvml, monke
     assert all(line.startswith("ok    ") for line in lines)
 
 
+def test_tensorflow_makes_it_where_neither_is(readings, nvml, monkeypatch):
+    listed = types.SimpleNamespace(list_physical_devices=lambda kind: [kind])
+    waits = types.SimpleNamespace(sync_devices=lambda: None)
+    tensorflow = types.SimpleNamespace(
+        bfloat16=None,
+        config=listed,
+        random=types.SimpleNamespace(normal=lambda shape: Ready(nvml)),
+        cast=lambda x, dtype: x,
+        matmul=lambda x, y: x @ y,
+        sin=lambda x: x,
+        constant=lambda host: host.to("GPU"),
+        test=types.SimpleNamespace(experimental=waits),
+    )
+    for name, module in (("torch", None), ("jax", None), ("tensorflow", tensorflow)):
+        monkeypatch.setitem(sys.modules, name, module)
+    assert readings.main() == 0
+    head, *lines = kept(readings)
+    assert "load by tensorflow, " in head
+    assert [line.startswith("skip  ") for line in lines[:3]] == [True, True, False]
+    assert all(line.startswith("ok    ") for line in lines[2:])
+
+
 def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
     nvml.set(utilization=79)
     assert readings.main() == 1
@@ -196,12 +238,38 @@ def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
         ("power_mw", 250_000, "power_w: 250.0, nvidia-smi 312.5"),
         ("lanes", 8, "pcie_lanes: 8.0, nvidia-smi 16.0"),
         ("reasons", 0x4, "throttled_power_cap_pct: 100%, nvidia-smi 0%"),
+        ("temperature", 71, "temperature_c: 71.0, nvidia-smi 61.0"),
+        ("sm_clock", 1500, "sm_clock_mhz: 1500.0, nvidia-smi 1980.0"),
     ],
 )
 def test_what_else_differs_from_nvidia_smi_is_wrong(readings, nvml, field, value, told):
     nvml.set(**{field: value})
     assert readings.main() == 1
     assert f"WRONG {told}" in kept(readings)
+
+
+PRODUCT, ELEMENTWISE, COPY = 20.0, 50.0, 85.0  # of the memory's bandwidth
+
+
+@pytest.mark.parametrize(
+    ("work", "shares", "told"),
+    [
+        (ELEMENTWISE, {"tensor": 40.0}, "tensor cores: 40.0% in elementwise work, 70.0% in a"),
+        (ELEMENTWISE, {"warps": 1.05}, "occupancy: 0.4% asleep, 19.0% in a product, 94.5% "),
+        (PRODUCT, {"warps": 0.8}, "occupancy: 0.4% asleep, 76.0% in a product, 72.0% "),
+        (PRODUCT, {"sm": 20.0}, "multiprocessors: 0.5% asleep, 20.0% in a matrix product"),
+        (COPY, {"dram": 15.0}, "memory: 20.0% in a matrix product, 15.0% in a copy"),
+    ],
+)
+def test_activity_that_a_load_cannot_have_is_wrong(readings, monkeypatch, work, shares, told):
+    usual = Array.busy
+    monkeypatch.setattr(
+        Array,
+        "busy",
+        lambda self, **found: usual(self, **(found | shares if found["dram"] == work else found)),
+    )
+    assert readings.main() == 1
+    assert any(line.startswith(f"WRONG {told}") for line in kept(readings)), kept(readings)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +312,7 @@ def test_a_check_that_cannot_be_made_leaves_the_others(readings, nvml, monkeypat
         "FAILED energy",
     ]
     assert len([line for line in lines if line.startswith("ok")]) == 10
-    assert len([line for line in lines if line.startswith("skip")]) == 12
+    assert len([line for line in lines if line.startswith("skip")]) == 14
 
 
 def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypatch, capsys):
@@ -252,14 +320,14 @@ def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypat
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     monkeypatch.setattr(sys.modules["torch"], "randn", none)
-    assert readings.main() == 2
+    assert readings.main() == readings.gpu_checks.SKIPPED
     assert "Torch not compiled with CUDA enabled" in capsys.readouterr().out
     assert not readings.gpu_checks.RESULTS.exists()
 
 
 def test_without_a_driver_one_line_says_so(readings, nvml, capsys):
     nvml.fail("nvmlInitWithFlags", 9)
-    assert readings.main() == 2
+    assert readings.main() == readings.gpu_checks.SKIPPED
     assert capsys.readouterr().out.startswith("No GPU to compare with: no NVIDIA driver")
 
 

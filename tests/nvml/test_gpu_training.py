@@ -30,6 +30,49 @@ def figures(monkeypatch):
 
 
 @pytest.fixture
+def training(monkeypatch):
+    """The program, with a TensorFlow that finds no GPU and a JAX that finds two."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import gpu_training
+
+    found = {"tensorflow": 0, "jax": 2}
+    monkeypatch.setattr(gpu_training, "gpus", found.get)
+    monkeypatch.setattr(gpu_training.gpu_checks, "first_gpu", lambda: ("NVIDIA H200", "GPU-1"))
+    monkeypatch.setattr(sys, "argv", ["gpu_training.py"])
+    for name in (*gpu_training.SHARING, "KERAS_BACKEND"):
+        # What it sets goes again.
+        monkeypatch.setenv(name, "")
+    monkeypatch.delenv("KERAS_BACKEND")
+    return gpu_training
+
+
+def test_keras_computes_with_the_first_that_finds_a_gpu(training):
+    assert training.choose() == ("jax", 2)
+    assert os.environ["KERAS_BACKEND"] == "jax"
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("asked", "installed", "why"),
+    [
+        ("tensorflow", True, "tensorflow: it finds no GPU"),
+        ("jax", False, "jax: it is not installed"),
+        ("torch", True, "torch: keras_perf does not observe it"),
+        (None, False, "tensorflow: it is not installed; jax: it is not installed"),
+    ],
+)
+def test_what_is_skipped_is_named_with_the_reason(
+    training, monkeypatch, capsys, asked, installed, why
+):
+    if asked:
+        monkeypatch.setenv("KERAS_BACKEND", asked)
+    there = {"keras", *(("tensorflow", "jax") if installed else ())}
+    monkeypatch.setattr(training, "find_spec", lambda name: name if name in there else None)
+    assert training.main() == training.gpu_checks.SKIPPED
+    assert capsys.readouterr().out == f"Nothing to train with on the GPU: {why}.\n"
+
+
+@pytest.fixture
 def trace(tmp_path):
     return steps_of(STEP_MS, tmp_path)
 

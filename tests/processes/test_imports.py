@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from own_python import BLOCKED, run
@@ -101,5 +103,22 @@ for name in keras_perf.__all__:
     needed = "needs TensorFlow, which is not installed: pip install tensorflow."
     names = [line.split()[1] for line in told]
     assert told == [f"keras_perf: {name} {needed}" for name in names]
-    assert "tune_input" in names
+    functions = {name for name in names if name.islower()}
+    page = (Path(__file__).parents[2] / "docs/jax.md").read_text(encoding="utf-8")
+    [named] = re.findall(r"Without it (.*?) say in one line that they need it", page, re.S)
+    assert functions == set(re.findall(r"`(\w+)`", named))
     assert not {"perf_callbacks", "try_advice", "sample_gpus", "diagnose"}.intersection(names)
+
+
+@pytest.mark.skipif(find_spec("jax") is None, reason="Keras computes with JAX here")
+def test_so_does_the_demo(tmp_path):
+    script = f"""
+import os, sys
+os.environ["KERAS_BACKEND"] = "jax"
+sys.modules["tensorflow"] = None
+from keras_perf.cli.main import main
+sys.stderr = sys.stdout
+print(main(["demo", {str(tmp_path / "demo")!r}]))
+"""
+    needed = "needs TensorFlow, which is not installed: pip install tensorflow."
+    assert run(script).splitlines() == [f"keras-perf demo {needed}", "1"]

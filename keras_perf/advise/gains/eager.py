@@ -19,7 +19,8 @@ others side by side. Three MLPs whose steps took 7.7, 8.3 and 14.4 ms, 0.7, 1.1 
 operations, took 0.7, 1.0 and 3.9 ms compiled."""
 
 LEAST = {TENSORFLOW: 0.05, JAX: 0.01}
-"""MLPs whose steps took 13 to 42 ms on JAX took 0.3 to 0.7 compiled; a convolution's 0.2 to 0.3."""
+"""What may be left of computing at best: MLPs whose steps took 13 to 42 ms on JAX took 0.3 to 0.7
+compiled; a convolution's 0.2 to 0.3."""
 
 
 def share_of_operations(situation: Situation) -> float | None:

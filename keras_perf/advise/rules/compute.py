@@ -77,7 +77,6 @@ def disable_run_eagerly(situation: Situation) -> Recommendation | None:
     settings = situation.facts.settings
     if not settings.run_eagerly:
         return None
-
     own, title = settings.own_compile, "Compile the train step"
     setting, action = "run_eagerly=True", compiled_with(own, run_eagerly=False)
     from_python = not library_of(situation.facts).graphs_without_xla

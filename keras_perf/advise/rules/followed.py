@@ -225,8 +225,8 @@ def has_stable_shapes(facts: RunFacts, advice: Recommendation) -> bool | None:
         return True
     if was["shapes_differ"]:
         return None if facts.input.shapes_differ else True
-    # Of batches that came, a shorter training may lack an epoch's last.
-    known = library_of(facts).knows_rows
+    # Where batches have to come first, a shorter training may lack an epoch's last.
+    known = library_of(facts).tells_rows_ahead
     return True if known and was["rows_differ"] and not facts.input.rows_differ else None
 
 

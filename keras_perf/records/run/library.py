@@ -17,18 +17,19 @@ class Library:
         name: its own, as a reader is told it.
         backend: Keras's name for it.
         by_tf_function: the train function is a `tf.function`, which takes batches of `tf.data`
-            inside of it, and is traced for Python numbers.
+            inside of it: it is traced and waits for the first one in one call.
         batches_by_tf_data: of arrays and generators, too, Keras makes a `tf.data` pipeline.
         graphs_without_xla: what XLA does not compile runs as a graph; else from Python, one
             operation after the other.
-        knows_rows: tells before a dataset is read whether its batches may differ in rows.
-        tells_compiling: each compilation, as it happens.
+        tells_rows_ahead: Keras tells before a dataset is read whether its batches may differ in
+            rows; else they have to come first.
+        tells_compiling: it tells of each compilation, as it happens.
         has_thread_settings: of operations, and of what launches a GPU's kernels.
-        replicas_run_as_one: several devices run one program with one optimizer, which sees the
-            gradients of all; else each of them has one.
+        replicas_run_as_one: several devices run one program; else each computes its gradients
+            apart, and Keras's optimizer accumulates, or looks for overflows in, those of one.
         updates_used_rows: an optimizer can leave out an embedding's rows that no example used.
-        lays_out_convolutions: in the order of axes that it takes for the quickest.
-        swept_on_gpus: `sweep_batch_size` was run with it there.
+        has_layout_optimizer: Grappler's, by which convolutions compute channels first on a GPU, or
+            last in half precision.
     """
 
     name: str
@@ -36,13 +37,12 @@ class Library:
     by_tf_function: bool
     batches_by_tf_data: bool
     graphs_without_xla: bool
-    knows_rows: bool
+    tells_rows_ahead: bool
     tells_compiling: bool
     has_thread_settings: bool
     replicas_run_as_one: bool
     updates_used_rows: bool
-    lays_out_convolutions: bool
-    swept_on_gpus: bool
+    has_layout_optimizer: bool
 
 
 TENSORFLOW = Library(
@@ -51,13 +51,12 @@ TENSORFLOW = Library(
     by_tf_function=True,
     batches_by_tf_data=True,
     graphs_without_xla=True,
-    knows_rows=True,
+    tells_rows_ahead=True,
     tells_compiling=False,
     has_thread_settings=True,
     replicas_run_as_one=False,
     updates_used_rows=True,
-    lays_out_convolutions=True,
-    swept_on_gpus=True,
+    has_layout_optimizer=True,
 )
 JAX = Library(
     "JAX",
@@ -65,13 +64,12 @@ JAX = Library(
     by_tf_function=False,
     batches_by_tf_data=False,
     graphs_without_xla=False,
-    knows_rows=False,
+    tells_rows_ahead=False,
     tells_compiling=True,
     has_thread_settings=False,
     replicas_run_as_one=True,
     updates_used_rows=False,
-    lays_out_convolutions=False,
-    swept_on_gpus=False,
+    has_layout_optimizer=False,
 )
 
 

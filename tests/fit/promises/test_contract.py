@@ -265,8 +265,19 @@ def test_another_backend_is_refused_in_one_line(tmp_path, said, monkeypatch):
     detector.on_train_begin()
     assert len(said()) == 1
     assert "on TensorFlow and JAX only" in said()[0]
-    with pytest.raises(NotImplementedError, match="on torch nothing tells it yet when its GPU"):
+    callbacks = (
+        kp.WindowedProfiler,
+        kp.GPUUtilizationSampler,
+        kp.StepGapDetector,
+        kp.StepsPerExecutionRecommender,
+        kp.perf_callbacks,
+    )
+    for made in callbacks:
+        with pytest.raises(NotImplementedError, match="on torch nothing tells it yet when its GP"):
+            made(tmp_path / "logs")
+    with pytest.raises(NotImplementedError) as raised:
         kp.perf_callbacks(tmp_path / "logs")
+    assert "\n" not in str(raised.value)
     assert not (tmp_path / "logs").exists()
 
 

@@ -65,6 +65,15 @@ def test_every_python_that_the_package_names_was_run():
     assert sorted(map(int, named)) == sorted(pythons_that_were_run(table))
 
 
+def test_the_readme_names_the_gpus_that_were_seen():
+    kept = (ROOT / "benchmarks/results").glob("nvidia-*.json")
+    seen = {re.sub(r"-\d{4}-\d\d-\d\d$", "", each.stem) for each in kept}
+    assert seen == {"nvidia-h200"}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "One GPU was seen, an H200, once with TensorFlow and once with JAX" in readme
+    assert "several GPUs were never seen" in " ".join(readme.split())
+
+
 def test_the_extras_bring_what_their_names_say_and_tensorflow_comes_without_any():
     brought = {
         "cuda": ["tensorflow[and-cuda]"],

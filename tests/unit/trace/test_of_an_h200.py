@@ -12,6 +12,7 @@ import pytest
 import keras_perf as kp
 from keras_perf.trace.step_frame import complete_steps
 
+COMPARISONS = Path(__file__).parents[3] / "benchmarks" / "on_a_gpu"
 FOLDER = Path(__file__).with_name("of_an_h200")
 BACKENDS = "tensorflow", "jax"
 KERNELS = {
@@ -46,6 +47,23 @@ def test_a_step_is_as_long_as_a_clock_in_a_hook_tells(recorded):
     traced = complete_steps(trace.to_frame()).iloc[1:]
     clocked = 1e3 * np.diff(known["ended_s"])[traced["step"].astype(int) - 1]
     assert traced["step_ms"].to_numpy() == pytest.approx(clocked, rel=0.03)
+
+
+def test_what_make_test_gpu_compares_holds_of_it(recorded, monkeypatch):
+    monkeypatch.syspath_prepend(COMPARISONS)
+    import gpu_figures
+
+    _, trace, known = recorded
+    lines = [
+        *gpu_figures.steps_as_clocked(trace, known["ended_s"]),
+        *gpu_figures.device_as_xprof(trace),
+        *gpu_figures.kernels_as_xprof(trace),
+    ]
+    *holds, of_tensor_cores = [held for _, held in lines]
+    assert len(holds) == 4
+    assert all(holds), lines
+    # Of small products xprof knows no kernel that uses them, but for one on TensorFlow.
+    assert of_tensor_cores is None or of_tensor_cores, lines
 
 
 def test_each_step_runs_the_same_kernels(recorded):

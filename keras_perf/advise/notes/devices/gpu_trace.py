@@ -55,7 +55,7 @@ def _one_layout(summary: Summary) -> str:
     channels_first = (
         'keras.config.set_image_data_format("channels_first") has all of the model as they want it.'
     )
-    if not library_of(facts).lays_out_convolutions:
+    if not library_of(facts).has_layout_optimizer:
         return f"cuDNN wants them channels first: {channels_first}"
     if capability < _VOLTA:
         return f"TensorFlow computes convolutions channels first on this GPU: {channels_first}"

@@ -12,7 +12,7 @@ from keras_perf.records.figures import figure, in_mib
 from keras_perf.records.metrics.host_metrics import PROCESS_MEMORY
 from keras_perf.records.run.devices.device_memory import DeviceMemory
 from keras_perf.records.run.ending import Ending
-from keras_perf.records.run.library import library_of
+from keras_perf.records.run.library import JAX, TENSORFLOW, library_of
 from keras_perf.records.run.run_facts import RunFacts
 
 HAD_FITTED = 20
@@ -20,6 +20,12 @@ HAD_FITTED = 20
 
 LEAST_RISE = 0.1
 """Share of the highest level; a smaller rise between two points is none to speak of."""
+
+_LEFT_ROOM = {
+    TENSORFLOW: "TF_FORCE_GPU_ALLOW_GROWTH=true",
+    JAX: "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+}
+"""By which processes of a sweep find memory on a GPU."""
 
 
 def out_of_memory(ending: Ending, fit: Fit) -> Iterator[str]:
@@ -118,8 +124,11 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
         # Neither a sweep nor Keras's accumulation of gradients works with several.
         each = figure(batch / replicas)
         return f"A batch of {batch:,}, {each} on each replica, is too large{most}. Try {half:,}."
-    sweeps = facts.settings.can_be_swept and library_of(facts).swept_on_gpus
-    sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits" if sweeps else ""
+    sizes = ""
+    if facts.settings.can_be_swept:
+        sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
+        if device is not None:
+            sizes += f", with {_LEFT_ROOM[library_of(facts)]} before the program starts"
     return (
         f"A batch of {batch:,} is too large{most}. Try {half:,}{sizes}. The optimizer's "
         "gradient_accumulation_steps gives several small batches the effect of a large one."
