@@ -31,9 +31,6 @@ import result
 
 HERE = Path(__file__).parent
 SCHEMA = 1
-NOTHING_TO_MEASURE = 2
-"""The exit code of a benchmark that this machine has nothing for."""
-
 ARGUMENTS = {
     "hot_path": "--repeats 10",
     "overhead": "--repeats 30 --steps 900",
@@ -104,7 +101,7 @@ def run(name: str, arguments: str) -> tuple[dict[str, Any] | None, int]:
         script = str(result.script(name))
         command = [sys.executable, script, *shlex.split(arguments), "--json", str(file)]
         code = subprocess.run(command, check=False).returncode
-        if code == NOTHING_TO_MEASURE:
+        if code == result.NOTHING_TO_MEASURE:
             return None, 0
         if not file.exists():
             raise RuntimeError(f"{name} ended with exit code {code}")

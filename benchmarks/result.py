@@ -27,6 +27,10 @@ from typing import Any
 Cell = str | float | int | bool | None
 Row = Mapping[str, Cell]
 
+NOTHING_TO_MEASURE = 77
+"""The exit code of a benchmark that this machine has nothing for, as automake's tests have it: with
+2 Python itself ends, where it finds no file."""
+
 PACKAGES = "tensorflow", "keras", "jax", "keras-perf"
 HERE = Path(__file__).parent
 

@@ -32,10 +32,6 @@ Checks = Iterator[tuple[str, Callable[[], Checked]]]
 
 Say = Callable[[str], None]
 
-SKIPPED = 77
-"""Exit code where nothing can be compared here, as automake's tests have it: with 2 Python itself
-ends, where it finds no file."""
-
 MARKS = {True: "ok   ", False: "WRONG", None: "skip "}
 
 
@@ -142,7 +138,7 @@ def compare(
 def no_gpu(error: SensorError) -> int:
     """Says so; the exit code."""
     print(f"No GPU to compare with: {error}.")
-    return SKIPPED
+    return result.NOTHING_TO_MEASURE
 
 
 def _keep_beside_others(

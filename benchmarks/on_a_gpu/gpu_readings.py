@@ -8,7 +8,7 @@ anything is computed; energy from the counter against the power that was polled 
 memory, power, temperature, clock, PCIe lanes and throttling against `nvidia-smi` under full load;
 on Hopper and newer, activity of the tensor cores, near zero for elementwise work and high for a
 large bfloat16 matrix product, of the multiprocessors, near zero asleep, and of the memory, high in
-a copy; warps are resident for no longer than multiprocessors are busy; where the vendor's figures
+a copy; resident warps are no larger a share than busy multiprocessors; where the vendor's figures
 of the GPU are known, tensor cores and memory also against what the product computes and the copy
 moves of them (within 15 points). What goes over PCIe is held against what is copied to the GPU and
 from it (from 10 % less to 50 % more: headers go with it). Also that every metric of the table is
@@ -61,7 +61,7 @@ RECKONED_POINTS = 15.0
 TRANSFERRED = (0.9, 1.5)
 """Of what is copied, so much goes over PCIe: small packets have large headers."""
 MOST_WARPS = 0.6
-"""Of the time in which a multiprocessor is busy with a product: few of its large warps fit."""
+"""Of busy multiprocessors, in a product: few warps fit, as each holds many registers."""
 SPAN_POINTS = 1.0
 """Two figures of one span."""
 AS_THE_TOOL = {
@@ -343,8 +343,8 @@ class Bench:
             ("download", "pcie_sent_mib_per_sec"),
         ):
             found = self.readings(kind, 1.0)
-            if "sm_active_pct" not in found.ours:
-                yield f"{name}: of a GPU without GPM only moments are known", None
+            if not {name, "sm_active_pct"} <= found.ours.keys():
+                yield f"{name}: not told, or of moments only, as without GPM", None
                 continue
             ours, copied, (least, most) = found.ours[name], mib * found.per_s, TRANSFERRED
             line = f"{name}: {ours:,.0f}, {copied:,.0f} are copied"
@@ -442,7 +442,7 @@ def main() -> int:
         made = load()
     except RuntimeError as error:
         print(f"Nothing to load the GPU with: PyTorch, JAX or TensorFlow must find it ({error}).")
-        return gpu_checks.SKIPPED
+        return result.NOTHING_TO_MEASURE
 
     def work(say: Say) -> bool:
         for why in made.skipped:

@@ -80,12 +80,12 @@ def main() -> int:
         return gpu_checks.no_gpu(error)
     if find_spec("keras") is None:
         print("Keras is not installed.")
-        return gpu_checks.SKIPPED
+        return result.NOTHING_TO_MEASURE
     try:
         backend, found = choose()
     except RuntimeError as error:
         print(f"Nothing to train with on the GPU: {error}.")
-        return gpu_checks.SKIPPED
+        return result.NOTHING_TO_MEASURE
     from gpu_comparisons import Bench
 
     def work(say: Say) -> bool:

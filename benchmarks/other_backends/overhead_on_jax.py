@@ -37,7 +37,7 @@ import result
 
 if result.installed("jax") is None:
     print("JAX is not installed.")
-    sys.exit(2)
+    sys.exit(result.NOTHING_TO_MEASURE)
 
 import keras
 import numpy as np

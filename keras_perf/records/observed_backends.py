@@ -10,7 +10,7 @@ NOT_WATCHED = {
 """A backend and a method of a model → why its calls are not watched."""
 
 NO_TRIALS = (
-    "this trial runs Keras's TensorFlow backend; on another, make the change and train again"
+    "this trial runs Keras's TensorFlow backend; elsewhere make the change, train again, compare"
 )
 
 NOT_TRIED_THERE = "this trial runs Keras's TensorFlow and JAX backends"

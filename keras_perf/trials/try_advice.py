@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_perf.records.arguments import existing_directory, require_bool, require_number
+from keras_perf.records.text.without_tensorflow import NEEDED
 from keras_perf.trials.backends.chosen import training_backend
 from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.environment.settings import named_settings
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
     from keras_perf.trials.training.tried_advice import TriedAdvice
 
-NEEDS_TENSORFLOW = (
-    "keras_perf: try_advice trains on a tf.data.Dataset, on JAX too, and so needs TensorFlow, "
-    "which is not installed: pip install tensorflow."
-)
+ON_DATASETS = f"keras_perf: try_advice trains on a tf.data.Dataset, on JAX too, and so {NEEDED}"
 
 
 def try_advice(
@@ -108,7 +106,7 @@ def try_advice(
         from keras_perf.trials.arguments import check_dataset
         from keras_perf.trials.trying import tried_advice
     except ImportError as error:
-        raise ImportError(NEEDS_TENSORFLOW) from error
+        raise ImportError(ON_DATASETS) from error
     check_dataset(dataset)
     budget_s = require_number("budget_s", budget_s, above=0, remedy="The default is 30.0.")
     if environment_s is not None:

@@ -12,7 +12,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
-FAST = "hot_path"
+FAST = "hot_path", "gpu_readings"
 
 
 def run(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,7 +26,7 @@ def run(folder, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name == FAST else pytest.mark.long)
+        pytest.param(name, marks=() if name in FAST else pytest.mark.long)
         for name in every_benchmark.ARGUMENTS
     ],
 )

@@ -91,7 +91,7 @@ def readings(nvml, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_loads, "find_spec", lambda name: None if name == "jax" else name)
     tool = tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
-    others = '*reasons*) echo 0x0;; *compute-apps*) echo "$PPID, 900";;'
+    others = '*reasons*) echo 0x0;; *compute-apps*) echo "$PPID, ${MIB:-900}";;'
     tool.write_text(f'#!/bin/sh\ncase "$*" in {others} *) echo "{SMI}";; esac\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tool.parent), prepend=":")
@@ -232,6 +232,12 @@ def test_figures_that_differ_from_the_other_tools_are_wrong(readings, nvml):
     assert wrong[0] == "WRONG busy   0%: utilization  79.0%, nvidia-smi  90.0%"
 
 
+def test_memory_of_this_process_that_differs_is_wrong(readings, monkeypatch):
+    monkeypatch.setenv("MIB", "300")
+    assert readings.main() == 1
+    assert "WRONG process_memory_used_mib: 900, nvidia-smi 300" in kept(readings)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "told"),
     [
@@ -277,7 +283,7 @@ def test_activity_that_a_load_cannot_have_is_wrong(readings, monkeypatch, work, 
     [
         ("product", "tensor cores: 70.0% busy, 3[0-5]."),
         ("copy", "memory: 85.0% busy, (3[6-9]|4[0-2])."),
-        ("upload", "pcie_received_mib_per_sec: 20,000, 9,"),
+        ("upload", "pcie_received_mib_per_sec: 20,000, [89],"),
         ("download", "pcie_sent_mib_per_sec: 10,000, 4,"),
     ],
 )
@@ -320,14 +326,14 @@ def test_a_framework_that_finds_no_gpu_leaves_it_to_the_next(readings, monkeypat
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     monkeypatch.setattr(sys.modules["torch"], "randn", none)
-    assert readings.main() == readings.gpu_checks.SKIPPED
+    assert readings.main() == readings.result.NOTHING_TO_MEASURE
     assert "Torch not compiled with CUDA enabled" in capsys.readouterr().out
     assert not readings.gpu_checks.RESULTS.exists()
 
 
 def test_without_a_driver_one_line_says_so(readings, nvml, capsys):
     nvml.fail("nvmlInitWithFlags", 9)
-    assert readings.main() == readings.gpu_checks.SKIPPED
+    assert readings.main() == readings.result.NOTHING_TO_MEASURE
     assert capsys.readouterr().out.startswith("No GPU to compare with: no NVIDIA driver")
 
 

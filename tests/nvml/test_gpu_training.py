@@ -37,6 +37,7 @@ def training(monkeypatch):
 
     found = {"tensorflow": 0, "jax": 2}
     monkeypatch.setattr(gpu_training, "gpus", found.get)
+    monkeypatch.setattr(gpu_training, "find_spec", lambda name: name)
     monkeypatch.setattr(gpu_training.gpu_checks, "first_gpu", lambda: ("NVIDIA H200", "GPU-1"))
     monkeypatch.setattr(sys, "argv", ["gpu_training.py"])
     for name in (*gpu_training.SHARING, "KERAS_BACKEND"):
@@ -68,7 +69,7 @@ def test_what_is_skipped_is_named_with_the_reason(
         monkeypatch.setenv("KERAS_BACKEND", asked)
     there = {"keras", *(("tensorflow", "jax") if installed else ())}
     monkeypatch.setattr(training, "find_spec", lambda name: name if name in there else None)
-    assert training.main() == training.gpu_checks.SKIPPED
+    assert training.main() == training.result.NOTHING_TO_MEASURE
     assert capsys.readouterr().out == f"Nothing to train with on the GPU: {why}.\n"
 
 

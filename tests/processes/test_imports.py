@@ -105,7 +105,8 @@ for name in keras_perf.__all__:
     assert told == [f"keras_perf: {name} {needed}" for name in names]
     functions = {name for name in names if name.islower()}
     page = (Path(__file__).parents[2] / "docs/jax.md").read_text(encoding="utf-8")
-    [named] = re.findall(r"Without it (.*?) say in one line that they need it", page, re.S)
+    words = " ".join(page.split())
+    [named] = re.findall(r"Without it (.*?) say in one line that they need it", words)
     assert functions == set(re.findall(r"`(\w+)`", named))
     assert not {"perf_callbacks", "try_advice", "sample_gpus", "diagnose"}.intersection(names)
 

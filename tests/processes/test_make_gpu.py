@@ -35,7 +35,10 @@ def make(tmp_path):
         environ = os.environ | {"TOLD": str(told), "ENDS": ends, "CODE": str(code)}
         environ.pop("KERAS_BACKEND", None)
         environ.pop("MAKEFLAGS", None)
+        # What an outer make was given stands in the environment.
+        folders = ["VENV=.venv", "PYTORCH=.venv-pytorch", "EXTRA=dev", "CONSTRAINTS="]
         command = ["make", "--no-print-directory", "-C", tmp_path, "test-gpu", f"PYTHON={python}"]
+        command += folders
         done = subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60)
         lines = told.read_text(encoding="utf-8").splitlines()
         ran = [line.split("benchmarks/on_a_gpu/")[1] for line in lines if "on_a_gpu/" in line]

@@ -20,7 +20,7 @@ NO_MORE = 1.5
 NOT_ON_JAX = {
     "train_function_made_anew": "JAX's train function cannot be made anew within an epoch",
     "tiny_model": "no other number of steps per execution is tried there",
-    "predicts_one_by_one": "what predict takes of a call is not known there, so nothing is advised",
+    "predicts_one_by_one": "how much of a call is predict's own is not known there",
     "garbage_storm": "the hook's own work is more of its time there: to do it rarely gains more",
 }
 """Programs for which there is nothing to find on JAX, and why."""

@@ -24,9 +24,10 @@ class Library:
         tells_rows_ahead: Keras tells before a dataset is read whether its batches may differ in
             rows; else they have to come first.
         tells_compiling: it tells of each compilation, as it happens.
-        has_thread_settings: of operations, and of what launches a GPU's kernels.
-        replicas_run_as_one: several devices run one program; else each computes its gradients
-            apart, and Keras's optimizer accumulates, or looks for overflows in, those of one.
+        has_thread_settings: it lets be set which threads compute, and which launch a GPU's kernels.
+        replicas_run_as_one: several devices run one program; else each replica computes gradients
+            of its own, of which Keras's optimizer sees one replica's where it accumulates them, or
+            looks for overflows.
         updates_used_rows: an optimizer can leave out an embedding's rows that no example used.
         has_layout_optimizer: Grappler's, by which convolutions compute channels first on a GPU, or
             last in half precision.

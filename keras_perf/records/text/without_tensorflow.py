@@ -4,5 +4,5 @@ NEEDED = "needs TensorFlow, which is not installed: pip install tensorflow."
 
 
 def lacks_tensorflow(error: ModuleNotFoundError) -> bool:
-    """It is TensorFlow, or a module of it, that was not found."""
-    return error.name is not None and error.name.partition(".")[0] == "tensorflow"
+    """It is TensorFlow that was not found, and no module of one that is there."""
+    return error.name == "tensorflow"

@@ -166,9 +166,9 @@ class Slower(keras.callbacks.Callback):
             time.sleep(3 * np.median(np.diff(self.ends[: self.first])))
 
     def became_slower(self, step):
-        """Some 32 steps not long before it took longer, by this clock, than the quickest did."""
-        medians = [np.median(took) for took in sliding_window_view(np.diff(self.ends[:step]), 32)]
-        return max(medians[-64:]) > 1.8 * min(medians)
+        """Before it some 32 steps took longer, by this clock, than others had before them."""
+        medians = np.median(sliding_window_view(np.diff(self.ends[:step]), 32), axis=1)
+        return bool((medians > 1.8 * np.minimum.accumulate(medians)).any())
 
 
 class NotRead:
@@ -191,8 +191,7 @@ def test_steps_that_become_slower_are_captured(tmp_path, monkeypatch):
     slower = Slower(150)
     fit(tmp_path, programs.Sleeper(2), *stalls(140), slower, **arguments)
     found = [c["first_step"] for c in captures(tmp_path) if "times the usual" in c["reason"]]
-    *_, after = sorted(found)
-    assert 150 < after < 300
+    assert max(found, default=0) > 150
     assert all(map(slower.became_slower, found))
 
 

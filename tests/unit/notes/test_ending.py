@@ -82,7 +82,7 @@ def test_a_batch_too_large_for_its_gpu_is_told_with_the_largest_that_may_fit(tmp
         "[256, 1024, 4096], 4 GiB, could not be had on GPU:0. TensorFlow had allocated up to "
         "9,000 MiB of at most 10,000 there, 1,000 of them beside what a step needs. A batch of "
         "256 is too large. Try 128; kp.sweep_batch_size(model, dataset).largest measures what "
-        "fits, with TF_FORCE_GPU_ALLOW_GROWTH=true before the program starts."
+        "fits, with TF_FORCE_GPU_ALLOW_GROWTH=true set before the program starts."
     )
 
 
@@ -91,7 +91,7 @@ def test_on_jax_a_sweep_is_told_with_what_it_asks_for_there(tmp_path):
     [note] = notes(tmp_path, context | {"versions": {"jax": "0.10.2"}})
     assert "JAX had allocated up to" in note
     assert "A batch of 256 is too large. Try 128; kp.sweep_batch_size(model, dataset)" in note
-    assert "with XLA_PYTHON_CLIENT_PREALLOCATE=false before the program starts. The opt" in note
+    assert "with XLA_PYTHON_CLIENT_PREALLOCATE=false set before the program starts. The opt" in note
 
 
 def test_an_array_that_does_not_fit_alone_bounds_the_batch(tmp_path):

@@ -53,7 +53,7 @@ def test_what_make_test_gpu_compares_holds_of_it(recorded, monkeypatch):
     monkeypatch.syspath_prepend(COMPARISONS)
     import gpu_figures
 
-    _, trace, known = recorded
+    program, trace, known = recorded
     lines = [
         *gpu_figures.steps_as_clocked(trace, known["ended_s"]),
         *gpu_figures.device_as_xprof(trace),
@@ -62,8 +62,8 @@ def test_what_make_test_gpu_compares_holds_of_it(recorded, monkeypatch):
     *holds, of_tensor_cores = [held for _, held in lines]
     assert len(holds) == 4
     assert all(holds), lines
-    # Of small products xprof knows no kernel that uses them, but for one on TensorFlow.
-    assert of_tensor_cores is None or of_tensor_cores, lines
+    # Of the others xprof knows no kernel that uses them.
+    assert of_tensor_cores == (True if program == ("tensorflow", "computing") else None), lines
 
 
 def test_each_step_runs_the_same_kernels(recorded):

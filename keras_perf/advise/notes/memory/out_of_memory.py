@@ -127,8 +127,8 @@ def _which_batch(ending: Ending, device: DeviceMemory | None, facts: RunFacts) -
     sizes = ""
     if facts.settings.can_be_swept:
         sizes = "; kp.sweep_batch_size(model, dataset).largest measures what fits"
-        if device is not None:
-            sizes += f", with {_LEFT_ROOM[library_of(facts)]} before the program starts"
+        if "GPU" in ending.device:
+            sizes += f", with {_LEFT_ROOM[library_of(facts)]} set before the program starts"
     return (
         f"A batch of {batch:,} is too large{most}. Try {half:,}{sizes}. The optimizer's "
         "gradient_accumulation_steps gives several small batches the effect of a large one."

@@ -53,6 +53,7 @@ def test_a_median_step_that_slows_by_the_factor_is_found_once_at_each_level():
     assert reasons[0] == ("steps take 2.04 ms, 2.00 times the usual", True)
     later = [slow.add(executions(wobbling(BLOCK, 4.0), first=2000 + n)) for n in range(4)]
     assert later[0] == ("steps take 4.08 ms, 2.00 times the usual", True)
+    assert not any(found and found.lasts for found in (*reasons[1:], *later[1:]))
 
 
 def test_training_that_slows_down_bit_by_bit_is_noticed():
