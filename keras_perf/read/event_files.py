@@ -11,7 +11,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 
 from keras_perf.files.any_path import AnyPath, any_path, beginning, folders_below
 from keras_perf.read.left_out import warn_left_out
-from keras_perf.read.record_loop import (
+from keras_perf.read.whole_records import (
     Records,
     Whole,
     end_of_cut,

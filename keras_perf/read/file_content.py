@@ -15,7 +15,7 @@ from keras_perf.files.any_path import AnyPath, bytes_from
 from keras_perf.read.alike_events import AlikeEvents, alike_events
 from keras_perf.read.event_files import parsed_events, tell_what_is_left_out
 from keras_perf.read.left_out import warn_left_out
-from keras_perf.read.record_loop import Whole, record_bytes, whole_records
+from keras_perf.read.whole_records import Whole, record_bytes, whole_records
 from keras_perf.records.metrics.all_metrics import CONTEXT_TAG, KEPT
 
 MOST_SCALARS = 5_000_000

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks, within_each
-from keras_perf.trace.file.xplane import Events, Plane
+from keras_perf.trace.file.xplane import LineEvents, Plane
 from keras_perf.trace.host import Host
 from keras_perf.trace.kernel_kinds import (
     COLLECTIVE,
@@ -120,7 +120,7 @@ def _exchange_columns(devices: Mapping[int, _Device], steps: Steps) -> pd.DataFr
 def _read(plane: Plane, launches: Mapping[int, int]) -> _Device:
     streams = [line.events for line in plane.lines() if line.name.startswith(_STREAM)]
     nothing = np.array([], dtype=np.int64)
-    joined = Events(
+    joined = LineEvents(
         np.concatenate([nothing, *(events.name_id for events in streams)]),
         np.concatenate([nothing, *(events.begin for events in streams)]),
         np.concatenate([nothing, *(events.duration for events in streams)]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keras_perf.trace.cover import Ticks
-from keras_perf.trace.file.xplane import Events, Line, Plane, XSpace
+from keras_perf.trace.file.xplane import Line, LineEvents, Plane, XSpace
 from keras_perf.trace.host_operations import CpuOperations, Executor, OnThread, joined
 from keras_perf.trace.input_waits import Fetches, Fetching, fetched_by, of_steps, waits_of
 from keras_perf.trace.spans import Spans, spans_of
@@ -83,8 +83,8 @@ def read_host(space: XSpace) -> Host:
     """Everything of the host's that a step is made of."""
     lines: list[PythonLine] = []
     fetches: list[Fetches] = []
-    collectives: list[Events] = []
-    compilations: list[Events] = []
+    collectives: list[LineEvents] = []
+    compilations: list[LineEvents] = []
     launches: dict[int, int] = {}
     operations: list[OnThread] = []
     loops = False
@@ -121,7 +121,7 @@ def read_host(space: XSpace) -> Host:
     )
 
 
-def _launches(plane: Plane, events: Events) -> dict[int, int]:
+def _launches(plane: Plane, events: LineEvents) -> dict[int, int]:
     """Begins of the calls into the driver, by their correlation id.
 
     All events of one name have statistics of the same names.
@@ -142,7 +142,7 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
     events = line.events
     markers: dict[str, Markers] = {}
     calls: dict[str, Spans] = {}
-    traced: list[Events] = []
+    traced: list[LineEvents] = []
     # Events of one name have statistics of the same names, but for a user's function, which may be
     # called as steps are.
     for name_id, first in zip(*np.unique(events.name_id, return_index=True), strict=True):
@@ -164,7 +164,7 @@ def _python_line(plane: Plane, line: Line, executor: Executor) -> PythonLine | N
     return PythonLine(line.name, markers, calls, spans_of(*traced), spans_of(executions), runs)
 
 
-def _markers(plane: Plane, events: Events) -> Markers:
+def _markers(plane: Plane, events: LineEvents) -> Markers:
     told = [plane.stats(encoded) for encoded in events.encoded]
     order = np.argsort(events.begin, kind="stable")
     number = np.array([int(stats[_STEP_NUMBER]) for stats in told], dtype=np.int64)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_perf.trace.cover import Cover, Ticks, within_each
-from keras_perf.trace.file.xplane import Events, Plane
+from keras_perf.trace.file.xplane import LineEvents, Plane
 
 _OPERATION = re.compile(r"[^\s:]:(_?[A-Z]\w*)$")
 """`model/dense/MatMul:MatMul`, or `_MklMatMul` where oneDNN has a kernel for the processor. At the
@@ -39,11 +39,11 @@ class Executor:
         types = {i: m[1] for i, name in plane.event_names.items() if (m := _OPERATION.search(name))}
         self._types = {i: type_ for i, type_ in types.items() if not _NO_WORK.match(type_)}
 
-    def runs_of(self, events: Events) -> set[int]:
+    def runs_of(self, events: LineEvents) -> set[int]:
         """Ids of the functions that are called on a thread."""
         return set(self._ids(events.named(self._runs)))
 
-    def operations(self, events: Events, launches: Ticks) -> OnThread:
+    def operations(self, events: LineEvents, launches: Ticks) -> OnThread:
         """Those that run on a thread and launch nothing on a device.
 
         Arguments:
@@ -59,7 +59,7 @@ class Executor:
         runs = np.array(self._ids(processes) if types else [], dtype=np.int64)
         return OnThread(found, types, processes, runs)
 
-    def _ids(self, events: Events) -> list[int]:
+    def _ids(self, events: LineEvents) -> list[int]:
         return [int(self._plane.stats(encoded).get("id", 0)) for encoded in events.encoded]
 
 
@@ -67,9 +67,9 @@ class Executor:
 class OnThread:
     """Operations on one thread, and when the executor worked there, and for which call."""
 
-    found: Events
+    found: LineEvents
     types: tuple[str, ...]
-    processes: Events
+    processes: LineEvents
     runs: Ticks
 
     def of(self, runs: frozenset[int]) -> CpuOperations:

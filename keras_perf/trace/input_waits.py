@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Ticks
-from keras_perf.trace.file.xplane import Events, Plane
+from keras_perf.trace.file.xplane import LineEvents, Plane
 from keras_perf.trace.spans import Spans, spans_of
 
 _WAIT = re.compile(r"IteratorGetNext(AsOptional|Sync)?Op::\w*Compute\w*|keras_perf: next batch")
@@ -26,9 +26,9 @@ _OF_A_STRATEGY = re.compile(r"GetNextFromShard\d+")
 class Fetches:
     """Of a thread: waits, whether each brought a batch, and calls that fetch ahead."""
 
-    waits: Events
+    waits: LineEvents
     brought: NDArray[np.bool_]
-    ahead: Events
+    ahead: LineEvents
 
 
 class Fetching:
@@ -44,7 +44,7 @@ class Fetching:
         ahead = plane.ids(_FETCHES_AHEAD.__eq__)
         self._ahead = ahead[:0] if len(plane.ids(_OF_A_STRATEGY.fullmatch)) else ahead
 
-    def on_thread(self, events: Events) -> Fetches:
+    def on_thread(self, events: LineEvents) -> Fetches:
         """Those of a thread with these events."""
         waits = events.named(self._waits)
         sized = ["element_size" in self._plane.stats(encoded) for encoded in waits.encoded]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_perf.trace.cover import Cover, Ticks
-from keras_perf.trace.file.xplane import Events
+from keras_perf.trace.file.xplane import LineEvents
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Spans:
         return Spans(self.begin[chosen], self.end[chosen])
 
 
-def spans_of(*events: Events) -> Spans:
+def spans_of(*events: LineEvents) -> Spans:
     """Those of several threads."""
     nothing = np.array([], dtype=np.int64)
     begin = np.concatenate([nothing, *(some.begin for some in events)])

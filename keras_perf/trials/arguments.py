@@ -11,11 +11,6 @@ from keras_perf.records.observed_backends import NO_TRIALS
 from keras_perf.trials.compiled import require_compiled
 from keras_perf.trials.rewriting.pipeline_graph import PipelineGraph
 
-NO_BATCH = (
-    "dataset must yield at least one batch, got none. Do its files exist, and does a filter or "
-    "ignore_errors leave any element?"
-)
-
 
 def check_compiled(model: keras.Model) -> None:
     """Raises unless `model` can be trained, with TensorFlow.

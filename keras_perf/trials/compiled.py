@@ -1,8 +1,13 @@
-"""What every trial demands of a model."""
+"""What every trial demands of a model, and of its data."""
 
 from __future__ import annotations
 
 import keras
+
+NO_BATCH = (
+    "dataset must hold a batch, got none. Do its files exist, and does a filter, take or "
+    "ignore_errors leave any element?"
+)
 
 
 def require_model(model: object) -> None:

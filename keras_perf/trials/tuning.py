@@ -13,8 +13,8 @@ import tensorflow as tf
 from keras_perf.observers.delayed_signals import uninterrupted
 from keras_perf.records.reasons.why_not_tried import InputEnd, WhyNotTried
 from keras_perf.records.run.tried.input_changes import InputChange
-from keras_perf.trials.arguments import NO_BATCH
 from keras_perf.trials.backends.chosen import trial_backend
+from keras_perf.trials.compiled import NO_BATCH
 from keras_perf.trials.measuring.in_turn import LEAST_SLICES, Pair
 from keras_perf.trials.measuring.own_iterator import first_of
 from keras_perf.trials.measuring.progress import Progress

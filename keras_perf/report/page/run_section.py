@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from keras_perf.advise.recommendation import Recommendation
-from keras_perf.records.interval import part_name
+from keras_perf.records.interval import PARTS, part_name
 from keras_perf.report.in_a_sentence import in_a_sentence
 from keras_perf.report.page.cards.batch_sizes_card import batch_sizes_card
 from keras_perf.report.page.cards.learning_rates_card import learning_rates_card
@@ -35,6 +35,7 @@ from keras_perf.report.page.meanings import with_meaning
 from keras_perf.report.page.plots.step_parts import swatch
 from keras_perf.report.run_report import RunReport
 from keras_perf.report.text.gain import gain_of
+from keras_perf.report.text.parts_table import parts_table
 
 
 def run_cards(report: RunReport, name: str) -> list[Element]:
@@ -67,21 +68,19 @@ def run_cards(report: RunReport, name: str) -> list[Element]:
 
 
 def _breakdown(report: RunReport) -> Element | None:
-    step_ms = report.step_ms
-    if not step_ms:
+    if not report.step_ms:
         return None
-    rows: list[list[str | Element]] = []
-    for part, ms in report.parts.items():
-        figures = ("in compute", "") if ms is None else (f"{ms:.3f}", f"{ms / step_ms:.1%}")
-        named = with_meaning(swatch(part), f"perf/{part}_ms", part_name(part))
-        rows.append([named, *figures])
-    step = with_meaning("step", "perf/step_time_ms", "step")
-    rows.append([step, f"{step_ms:.3f}", "100.0%"])
+    header, told = parts_table(report.diagnosis.breakdown)
+    named = [with_meaning(swatch(part), f"perf/{part}_ms", part_name(part)) for part in PARTS]
+    named.append(with_meaning("step", "perf/step_time_ms", "step"))
+    rows: list[list[str | Element]] = [
+        [name, *figures] for name, (_, *figures) in zip(named, told, strict=True)
+    ]
     caption = "Mean milliseconds per step, by what the step spent them on."
     return card(
         "Where a step goes",
         *_why(report),
-        table(["part of a step", "ms", "share"], rows, caption, class_="breakdown"),
+        table(header, rows, caption, class_="breakdown"),
     )
 
 

@@ -31,7 +31,7 @@ class NoTraceError(FileNotFoundError):
 
 
 @dataclass(frozen=True)
-class Events:
+class LineEvents:
     """Events of one line, in columns; times in picoseconds since the trace's first line began."""
 
     name_id: Ticks
@@ -44,12 +44,12 @@ class Events:
         """When each ended."""
         return self.begin + self.duration
 
-    def where(self, chosen: NDArray[np.bool_]) -> Events:
+    def where(self, chosen: NDArray[np.bool_]) -> LineEvents:
         """Some of them."""
         encoded = tuple(self.encoded[i] for i in np.flatnonzero(chosen)) if self.encoded else ()
-        return Events(self.name_id[chosen], self.begin[chosen], self.duration[chosen], encoded)
+        return LineEvents(self.name_id[chosen], self.begin[chosen], self.duration[chosen], encoded)
 
-    def named(self, ids: Ticks) -> Events:
+    def named(self, ids: Ticks) -> LineEvents:
         """Those with one of these names."""
         return self.where(np.isin(self.name_id, ids))
 
@@ -59,7 +59,7 @@ class Line:
     """One thread of a host, or one stream of a device."""
 
     name: str
-    events: Events
+    events: LineEvents
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Plane:
         columns = decode_events(payloads)
         begin = columns.offset
         begin += (timestamp_ns - self.origin_ns) * 1000
-        return Line(name, Events(columns.name_id, begin, columns.duration, payloads))
+        return Line(name, LineEvents(columns.name_id, begin, columns.duration, payloads))
 
     def ids(self, wanted: Any) -> Ticks:
         """Ids of the events whose name `wanted`, a function of the name, says yes to."""

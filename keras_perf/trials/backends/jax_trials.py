@@ -24,6 +24,7 @@ from keras_perf.trials.backends.jax_trial_steps import (
     on_device,
     ramped_steps,
 )
+from keras_perf.trials.compiled import NO_BATCH
 from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.train_functions.build_on import build_on
 
@@ -85,7 +86,7 @@ def first_batch(data: Any) -> Any:
 
 
 def _no_batch() -> Any:
-    raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
+    raise ValueError(NO_BATCH)
 
 
 def examples(batch: Any) -> int:

@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras_perf.trials.arguments import check_dataset as check_data
 from keras_perf.trials.backends.tensorflow_memory import only_so_much, training_memory
 from keras_perf.trials.benchmarks.train_step_benchmark import step_ms_within
+from keras_perf.trials.compiled import NO_BATCH
 from keras_perf.trials.learning_rate.losses import Losses
 from keras_perf.trials.learning_rate.ramped_steps import ramped_steps
 from keras_perf.trials.measuring.examples import examples_in
@@ -51,7 +52,7 @@ def first_batch(data: tf.data.Dataset) -> tf.data.Dataset:
 def _first(batches: tf.data.Dataset) -> tf.data.Dataset:
     batch = next(iter(batches), None)
     if batch is None:
-        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
+        raise ValueError(NO_BATCH)
     return tf.data.Dataset.from_tensors(batch)
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_perf.records.arguments import require_count
 from keras_perf.trials.arguments import check_dataset
+from keras_perf.trials.compiled import NO_BATCH
 from keras_perf.trials.measuring.examples import examples_in
 from keras_perf.trials.measuring.rounds import timed_rounds
 
@@ -55,7 +56,7 @@ def benchmark_input_pipeline(
     repeats = require_count("repeats", repeats)
     iterator = iter(dataset.repeat())
     if not iterator.get_next_as_optional().has_value():
-        raise ValueError("dataset must hold a batch, got none. Look at its filter, take or files.")
+        raise ValueError(NO_BATCH)
     # In the graph, where training takes its batches too: in Python each costs another 0.1 ms.
     take, number = tf.function(_take), tf.constant(batches)
     return timed_rounds("batch", "batches", batches, repeats, lambda: int(take(iterator, number)))

@@ -91,14 +91,14 @@ class TriedAdvice:
             "kept" if (each.id, each.where) in kept else "alters training" if each.alters else ""
             for each in shown
         ]
-        first, *others = str(self).splitlines()
-        told = "All together", "No change", "Compiling", "Not tried", "Ended", "XLA"
-        rest = [line for line in others if line.startswith(told)]
+        found = self.trials
+        as_it_is = [] if found.together else _as_it_is(found)
+        rest = [*_compiled(found), *as_it_is, *_in_all(found)]
         codes = (
             f"{each.code}  # costs {each.costs}" if each.costs else each.code
             for each in self.changes
         )
-        pieces = [html.heading(first), changes_table("step", shown, outcomes)]
+        pieces = [html.heading(_pair(found)), changes_table("step", shown, outcomes)]
         pieces += map(html.code, codes)
         return html.whole([*pieces, html.listing(rest)])
 
@@ -115,13 +115,17 @@ class TriedAdvice:
                 lines += [f"    # costs {each.costs}"] if each.costs else []
         else:
             lines += ["", *_as_it_is(found)]
-        if found.total is not None and len(found.together) > 1:
-            total = found.total
-            lines.append(f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f}).")
-        lines += [f"Not tried: {each.id}, {each.where}: {each.why}." for each in found.not_tried]
-        if found.stopped:
-            lines.append(f"Ended by {found.stopped} before all was tried.")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *_in_all(found)]) + "\n"
+
+
+def _in_all(found: AdviceTrials) -> Iterator[str]:
+    """What all changes gain, and what was not tried."""
+    if (total := found.total) is not None and len(found.together) > 1:
+        yield f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f})."
+    for each in found.not_tried:
+        yield f"Not tried: {each.id}, {each.where}: {each.why}."
+    if found.stopped:
+        yield f"Ended by {found.stopped} before all was tried."
 
 
 def _as_it_is(found: AdviceTrials) -> Iterator[str]:

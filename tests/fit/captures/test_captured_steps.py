@@ -136,6 +136,7 @@ def test_warm_up_starts_again_after_compiling_for_another_length(tmp_path, caplo
     assert marked_steps(path) == list(range(begin, begin + 5))
 
 
+@pytest.mark.timing
 @programs.needs_gap_times
 def test_waiting_for_input_is_no_compilation(tmp_path):
     def examples():
