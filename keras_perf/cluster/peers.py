@@ -18,7 +18,6 @@ from typing import IO, Any
 
 from keras_perf.cluster.exit_codes import EXIT_PEER_LOST, EXIT_SAVED
 from keras_perf.cluster.tf_config import Cluster
-from keras_perf.records.arguments import require_number
 
 __all__ = ["EXIT_PEER_LOST", "PeerError", "PeerWatch", "wait_for_peers"]
 
@@ -73,9 +72,10 @@ def wait_for_peers(cluster: Cluster, *, deadline_s: float = 600.0) -> PeerWatch:
     Raises:
         PeerError: a worker did not come in time, was given another cluster or the index of
             another one; or this worker's port is in use.
-        TypeError, ValueError: `deadline_s` is no number above 0.
+        ValueError: `deadline_s` is not above 0.
     """
-    require_number("deadline_s", deadline_s, above=0, remedy="It is in seconds.")
+    if not deadline_s > 0:
+        raise ValueError(f"deadline_s must be above 0, got {deadline_s}. It is in seconds.")
     process = subprocess.Popen(
         [sys.executable, "-I", "-c", _START, str(_ROOT)],
         stdin=subprocess.PIPE,

@@ -8,6 +8,7 @@ NO_BATCH = (
     "dataset must hold a batch, got none. Do its files exist, and does a filter, take or "
     "ignore_errors leave any element?"
 )
+"""Where no TensorFlow is imported, as trials on JAX may lack it."""
 
 
 def require_model(model: object) -> None:

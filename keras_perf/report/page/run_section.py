@@ -71,11 +71,12 @@ def _breakdown(report: RunReport) -> Element | None:
     if not report.step_ms:
         return None
     header, told = parts_table(report.diagnosis.breakdown)
-    named = [with_meaning(swatch(part), f"perf/{part}_ms", part_name(part)) for part in PARTS]
-    named.append(with_meaning("step", "perf/step_time_ms", "step"))
-    rows: list[list[str | Element]] = [
-        [name, *figures] for name, (_, *figures) in zip(named, told, strict=True)
-    ]
+    named = {
+        part_name(part): with_meaning(swatch(part), f"perf/{part}_ms", part_name(part))
+        for part in PARTS
+    }
+    named["step"] = with_meaning("step", "perf/step_time_ms", "step")
+    rows: list[list[str | Element]] = [[named[name], *figures] for name, *figures in told]
     caption = "Mean milliseconds per step, by what the step spent them on."
     return card(
         "Where a step goes",

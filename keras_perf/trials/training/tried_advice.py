@@ -119,7 +119,7 @@ class TriedAdvice:
 
 
 def _in_all(found: AdviceTrials) -> Iterator[str]:
-    """What all changes gain, and what was not tried."""
+    """What all changes gain, what was not tried, and what ended it."""
     if (total := found.total) is not None and len(found.together) > 1:
         yield f"All together: {total.gain:.2f}× ({total.low:.2f}–{total.high:.2f})."
     for each in found.not_tried:

@@ -366,12 +366,12 @@ def fails_to_train(is_bad, callbacks, jit_compile):
 def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
     jit_compile, monkeypatch, tmp_path
 ):
-    seen, in_trial, steps = [], [], []
+    seen, in_trial, called = [], [], []
     original = RepeatedFunction.run
 
     def note(self, iterator, calls):
         in_trial.append(len(seen))
-        steps.append(calls)
+        called.append(calls)
         return original(self, iterator, calls)
 
     def third_of_a_trial():
@@ -389,7 +389,7 @@ def test_data_that_fail_inside_a_trial_leave_what_a_plain_run_leaves(
     )
     # Of the trial's batches the third is bad.
     assert len(in_trial) == 1
-    assert steps[0] >= 3
+    assert called[0] >= 3
     plain = fails_to_train(same, [], jit_compile)
     assert int(observed.optimizer.iterations.numpy()) == int(plain.optimizer.iterations.numpy())
     for mine, theirs in zip(observed.variables, plain.variables, strict=True):
