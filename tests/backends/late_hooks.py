@@ -107,10 +107,17 @@ def deep():
     return made
 
 
-def gain(made, seconds, before, after):
-    """How many times as fast an epoch is, of one beside the other in turns."""
-    epoch_s(made, seconds, before)
-    turns = [(epoch_s(made, seconds, before), epoch_s(made, seconds, after)) for _ in range(TURNS)]
+def gain(made, seconds, before, after, watched=tuple):
+    """How many times as fast an epoch is, of one beside the other in turns.
+
+    `watched` gives other callbacks of both: of a quick step ours are a part.
+    """
+
+    def took_s(hook):
+        return epoch_s(made, seconds, hook, *watched())
+
+    took_s(before)
+    turns = [(took_s(before), took_s(after)) for _ in range(TURNS)]
     return statistics.median(slow / quick for slow, quick in turns)
 
 
@@ -120,9 +127,13 @@ def epoch_s(made, seconds, *hooks):
     return statistics.median(watch.seconds)
 
 
+def ours(name="watched"):
+    return kp.perf_callbacks(f"{sys.argv[1]}/{name}", profiler=False, gpu=False, summary=False)
+
+
 def advised(made, name, seconds, *hooks, as_list=True, epochs=2):
     folder = f"{sys.argv[1]}/{name}"
-    given = [*hooks, *kp.perf_callbacks(folder, profiler=False, gpu=False, summary=False)]
+    given = [*hooks, *ours(name)]
     # Of what is no list Keras does not ask whether it may be called late: it is.
     callbacks = given if as_list else {"all": given}
     made.fit(Batches(seconds), epochs=epochs, verbose=0, shuffle=False, callbacks=callbacks)
@@ -144,7 +155,7 @@ def main():
     saves = keras.callbacks.ModelCheckpoint(f"{sys.argv[1]}/saved.keras")
     found = {
         "gain": gain(made, step_s, Looks(), late),
-        "gain without": gain(many, 0.0, Touches(), Looks()),
+        "gain without": gain(many, 0.0, Touches(), Looks(), ours),
         "touches": advised(many, "touches", 0.0, Touches(), epochs=4),
         "waits": advised(made, "waits", step_s, Looks(), epochs=4),
         "late": advised(made, "late", step_s, late),

@@ -14,7 +14,7 @@ from keras_perf.advise.step.computing import (
 )
 from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
-from keras_perf.analyse.cpu_share import held_back, is_throttled
+from keras_perf.analyse.cpu_share import held_back, is_throttled, used_pct
 from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS, begins_for_one
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
@@ -161,8 +161,18 @@ def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePac
     """
     names = (pace.name for pace in paces)
     all_known = bool(paces) and not any(name.startswith(ELSEWHERE) for name in names)
-    work_ms = _long_stalls(summary) + sum(pace.stage.cost_ms for pace in paces)
+    counted_ms = _long_stalls(summary) + sum(pace.stage.cost_ms for pace in paces)
+    work_ms = max(counted_ms, _worked_meanwhile_ms(summary, wait_ms))
     return all_known and held_back(summary) and wait_ms > UNEXPLAINED * work_ms
+
+
+def _worked_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
+    """CPU time that the process used in the wait, at least: no more fits into the step's rest.
+
+    tf.data counts less of it where a function is called for each example.
+    """
+    used_ms = used_pct(summary) / 100 * summary.step_ms
+    return used_ms - summary.facts.machine.cores * (summary.step_ms - wait_ms)
 
 
 def _long_stalls(summary: Summary) -> float:
