@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras_perf.advise.step.computing import (
     ELSEWHERE,
+    STEPS_TELL,
     UNSEEN_INSIDE,
     add_what_is_computed_meanwhile,
     has_several_steps,
@@ -14,7 +15,7 @@ from keras_perf.advise.step.computing import (
 )
 from keras_perf.advise.step.hooks_without_a_core import may_have_waited_ms
 from keras_perf.advise.step.making import hidden_making_ms, pace_ms
-from keras_perf.analyse.cpu_share import held_back, is_throttled, used_pct
+from keras_perf.analyse.cpu_share import held_back, is_throttled
 from keras_perf.analyse.of_intervals.epoch_begins import AT_BEGINS, begins_for_one
 from keras_perf.analyse.stage_paces import StagePace, stage_paces
 from keras_perf.analyse.summary import Summary
@@ -167,12 +168,20 @@ def _waits_for_a_core(summary: Summary, wait_ms: float, paces: Sequence[StagePac
 
 
 def _worked_meanwhile_ms(summary: Summary, wait_ms: float) -> float:
-    """CPU time that the process used in the wait, at least: no more fits into the step's rest.
+    """CPU time that the process used in the wait, at least: the step's rest has no room for more.
 
-    tf.data counts less of it where a function is called for each example.
+    tf.data counts less of it where a function is called for each example. 0 where it may be of
+    something else, as of what runs between steps, which is sampled with them.
     """
-    used_ms = used_pct(summary) / 100 * summary.step_ms
-    return used_ms - summary.facts.machine.cores * (summary.step_ms - wait_ms)
+    facts, step_ms = summary.facts, summary.step_ms
+    between = step_ms < STEPS_TELL * (step_ms + sum(summary.outside.values()))
+    of_another = facts.on_gpus or is_throttled(summary) or has_several_steps(summary) or between
+    if of_another or facts.machine.cpu_count is None:
+        return 0.0
+    sensors = summary.sensors
+    used_pct = sensors.get("host/process_cpu_pct", 0.0)
+    used_pct -= sensors.get("host/python_threads_cpu_pct", 0.0)
+    return used_pct / 100 * step_ms - facts.machine.cpu_count * (step_ms - wait_ms)
 
 
 def _long_stalls(summary: Summary) -> float:

@@ -629,15 +629,23 @@ def test_where_others_use_the_cpus_a_wait_is_the_input_s_only_if_its_work_explai
     assert str(told).endswith("Train again with fewer of them there.")
 
 
-@pytest.mark.parametrize(("own_pct", "verdict"), [(63.0, "input-bound"), (20.0, "inconclusive")])
-def test_work_that_tf_data_does_not_count_explains_a_wait_beside_others(own_pct, verdict):
+@pytest.mark.parametrize(
+    ("own_pct", "others", "verdict"),
+    [
+        (63.0, {}, "input-bound"),
+        (20.0, {}, "inconclusive"),
+        (63.0, {"host/python_threads_cpu_pct": 45.0}, "inconclusive"),
+        (63.0, {THROTTLED: 40.0}, "inconclusive"),
+    ],
+)
+def test_work_that_tf_data_does_not_count_explains_a_wait_beside_others(own_pct, others, verdict):
     """Measured: 16 ms by tf.data, and 79 of CPU time, where a function is called for each row."""
     told = situation(
         input_wait=125.0,
         compute=3.0,
-        stages=[stage("MapAndBatch", 12.0), stage("Prefetch", 1.0)],
+        stages=[stage("MapAndBatch", 15.0), stage("Prefetch", 1.0)],
         context={"prefetch_fill": 0.0, "cpu_count": 2},
-        sensors={"host/cpu_pct": 100.0, "host/process_cpu_pct": own_pct},
+        sensors={"host/cpu_pct": 100.0, "host/process_cpu_pct": own_pct, **others},
     )
     assert verdict_of(told)[0] == verdict
 
